@@ -14,9 +14,9 @@ namespace clnet {
 
 namespace {
 
-/// A gradient that an operation makes by summing along a dimension of each of its inputs.
+/// A gradient that an operation sums along a dimension of each of its inputs.
 struct Term {
-  Tensor made;  ///< the operation's output, of which the gradient may be another shape
+  Tensor made;  ///< the operation's output; the gradient may have another shape
   std::vector<int> dims;
 
   const Node& node() const { return *node_of(made); }
@@ -24,7 +24,7 @@ struct Term {
     return std::accumulate(node().inputs.begin(), node().inputs.end(), std::int64_t{0},
                            [](std::int64_t sum, const Tensor& input) { return sum + input.numel(); });
   }
-  /// Whether its inputs take less memory than what it makes, as long as many of both live.
+  /// Whether its inputs take less memory than its output, while many of both live.
   bool is_less_to_keep() const { return elements_read() <= made.numel(); }
 };
 
@@ -88,7 +88,7 @@ void Arrivals::add(const Tensor& gradient, bool may_wait) {
 }
 
 void Arrivals::sort_in(const Tensor& gradient, bool may_wait) {
-  // A sum is small beside what it is made of, which may live on for a product's sake.
+  // A sum is small beside its inputs, which may live on for a product.
   constexpr std::int64_t small = 8;
   const auto term = may_wait ? term_of(gradient) : std::nullopt;
   const bool waits =
@@ -114,7 +114,7 @@ void Arrivals::join(Joints& joints) {
       const auto other = term_of(gradient);
       return other && alike(*term, *other);
     });
-    // As many as fit into joined inputs of this size.
+    // Joins as many as fit into inputs of this size.
     constexpr std::int64_t most = std::int64_t{1} << 26;
     std::vector<Term> terms;
     std::int64_t elements = 0;
@@ -178,7 +178,7 @@ void Arrivals::join_slices() {
   }
   fill_to(shape[dim]);
   add_up(concat(parts, dim));
-  // Made again, so that one is computed and added after the other.
+  // Made again, so that one after the other is computed and added.
   for (const auto& padding : overlapping) add_up(padded(padding, shape));
 }
 

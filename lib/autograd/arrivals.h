@@ -1,4 +1,4 @@
-// The gradients that arrive at one value, and how they are added up.
+// The gradients that arrive at one value, and their sum.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace clnet {
 
-/// Tensors one behind the other; the same ones are joined once.
+/// Concatenated tensors; equal lists are joined once.
 class Joints {
  public:
   bool has(const Tensors& parts, int dim) const { return joints_.count(key(parts, dim)) != 0; }
@@ -22,16 +22,16 @@ class Joints {
   std::map<Key, Tensor> joints_;
 };
 
-/// Most gradients are added as they come. Those of the steps of a recurrence wait for one another: the products that make a
-/// weight's gradient become one product over all steps, the gradients of slices one concatenation.
+/// Most gradients are added as they come. Those of a recurrence's steps wait for each other: the products for a weight's gradient
+/// become one product over all steps, the gradients of slices one concatenation.
 class Arrivals {
  public:
   bool empty() const { return !first_.defined() && !sum_.defined() && waiting_.empty(); }
-  /// `may_wait`: what the gradient is made of may live until all have come.
+  /// `may_wait`: the gradient's inputs may live until all have arrived.
   void add(const Tensor& gradient, bool may_wait);
-  /// Joins what waits, as far as that takes less than adding.
+  /// Joins waiting gradients where that takes less than adding.
   void join(Joints& joints);
-  /// The sum; nothing arrives any more.
+  /// The sum, after the last arrival.
   Tensor total(Joints& joints);
 
  private:
@@ -39,7 +39,7 @@ class Arrivals {
   void join_slices();
   void add_up(const Tensor& gradient);
 
-  /// At most values only one arrives, which nobody need look at.
+  /// Most values get one gradient only, which is kept as it is.
   Tensor first_;
   bool first_may_wait_ = false;
   Tensor sum_;

@@ -21,10 +21,10 @@ namespace {
 
 using NodePtr = std::shared_ptr<Node>;
 
-/// Values of slots are leaves, even while they wait to be computed.
+/// Values of slots are leaves, even pending ones.
 bool is_leaf(const Node& node) { return node.slot != 0 || !node.op; }
 
-/// Where gradients go on to.
+/// The tensors that gradients flow to.
 std::span<const Tensor> flows_to(const Node& node) { return is_leaf(node) ? std::span<const Tensor>() : differentiated(node); }
 
 /// The nodes that lead from `outputs` to one of `inputs`, each after all nodes that it depends on.
@@ -59,10 +59,10 @@ std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tenso
   return order;
 }
 
-/// What was computed within checkpoint(), once more: copies of its nodes, made when the first gradient needs one of them.
+/// Recomputes the nodes of checkpoint(): copies, made when the first gradient needs one of them.
 class Recomputed {
  public:
-  /// What a gradient of `reader` is to read in place of a value: within the same checkpoint its copy.
+  /// The tensors that a gradient of `reader` reads in place of values: copies within the same checkpoint.
   Tensors in_place_of(std::span<const Tensor> values, const Node& reader) {
     Tensors result;
     for (const auto& value : values) {
@@ -110,7 +110,7 @@ class Recomputed {
 std::vector<Tensor> checkpoint(const std::function<std::vector<Tensor>()>& f) {
   const auto first = Node::next_sequence();
   auto results = f();
-  const auto id = Node::next_sequence();  // as good as any number that no other call gets
+  const auto id = Node::next_sequence();  // any number unique to this call
   std::vector<NodePtr> open;
   std::unordered_set<const Node*> seen;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -121,7 +121,7 @@ std::vector<Tensor> checkpoint(const std::function<std::vector<Tensor>()>& f) {
     const auto node = std::move(open.back());
     open.pop_back();
     if (is_leaf(*node) || node->sequence < first || !seen.insert(node.get()).second) continue;
-    if (node->checkpoint == 0) node->checkpoint = id;  // else it belongs to a call within this one
+    if (node->checkpoint == 0) node->checkpoint = id;  // otherwise it belongs to an inner call
     for (const auto& input : node->inputs) open.push_back(node_of(input));
     for (const auto& input : differentiated(*node)) open.push_back(node_of(input));
   }
@@ -152,7 +152,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
                 "compile: gradients by a parameter's value that was taken outside of the function, where it is one for all "
                 "calls; "
                 "Parameter::value() gives it inside");
-  // Each operation's gradient is in the dtypes that it was computed with.
+  // Each operation's gradient uses the dtypes of its forward pass.
   const Autocast as_written(Dtype::f32);
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::unordered_map<const Node*, std::vector<Arrivals>> arrived(&memory);
@@ -194,7 +194,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     for (std::size_t i = 0; i < flows.size(); ++i) {
       const auto& input = from[i];
       if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(node_of(input).get()))
-        // What is computed again is to go soon.
+        // Recomputed values should be freed soon.
         arrive(input, flows[i], (*node)->op->name(), (*node)->checkpoint == 0);
     }
   }
@@ -205,7 +205,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     auto& slot = found->second[static_cast<std::size_t>(output_of(input))];
     return slot.empty() ? nullptr : &slot;
   };
-  // First of all inputs: what is joined for one may serve another.
+  // For all inputs first: tensors joined for one may serve another.
   for (const auto& input : inputs)
     if (auto* arrivals = arrivals_at(input)) arrivals->join(joints);
   Tensors result;

@@ -1,4 +1,4 @@
-// Turns the bindings' exceptions into clnet's, with OpenCL's code by name.
+// Turns the bindings' exceptions into clnet's, with the name of OpenCL's error code.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,8 @@ std::string error_name(cl_int code);
 /// "launch of relu: CL_OUT_OF_RESOURCES from clEnqueueNDRangeKernel".
 DeviceError device_error(std::string_view what, const cl::Error& error);
 
-/// Runs `call`; `what` says what it does, in an error's text: a text, or a function that makes it then.
+/// Runs `call` and converts its exceptions. `what` names the call in the error text: a text, or a function that makes one when
+/// needed.
 template <class What, class Call>
 decltype(auto) checked(const What& what, Call&& call) {
   try {

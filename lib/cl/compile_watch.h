@@ -1,5 +1,5 @@
-// Who is told how far compiling has come, and may end it: a thread's own watches, and whoever on_compile() (clnet/compile.h)
-// named.
+// Listeners to the progress of compiling, which may end it: a thread's own watches, and the listener of on_compile()
+// (clnet/compile.h).
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace clnet::ocl {
 
-/// Of `total` kernels so many are compiled; false ends it.
+/// Receives the number of compiled kernels and of all; false ends compiling.
 using CompileTold = std::function<bool(std::size_t done, std::size_t total)>;
 
-/// Told of what this thread compiles while it lives.
+/// Receives the progress of this thread while it lives.
 class CompileWatch {
  public:
   explicit CompileWatch(CompileTold told);
@@ -26,24 +26,24 @@ class CompileWatch {
   CompileWatch* outer_;
 };
 
-/// Throws Error when this thread is telling somebody: who compiles holds what another evaluation would wait for.
+/// Throws Error within a listener of this thread: the compiling thread holds locks that another evaluation would wait for.
 void require_not_telling();
 
-/// Told of what any thread compiles from now on; null: nobody.
+/// Sets the listener for all threads; null: none.
 void watch_compiling(CompileTold told);
 
-/// What Compiling throws when somebody wants it to end.
+/// Thrown by Compiling when a listener ends it.
 class CompilingCancelled : public Error {
  public:
   using Error::Error;
 };
 
-/// The compiling of a plan's new kernels. Nobody hears of none.
+/// Reports the compiling of a plan's new kernels. Without new kernels there is no report.
 class Compiling {
  public:
-  /// Tells that none of so many is compiled yet.
+  /// Reports 0 of `total` kernels.
   explicit Compiling(std::size_t total);
-  /// That so many are. Throws CompilingCancelled when somebody wants it to end; so does the constructor.
+  /// Reports `done` kernels. Throws CompilingCancelled when a listener ends compiling, as the constructor does.
   void tell(std::size_t done) const;
   std::size_t total() const { return total_; }
 

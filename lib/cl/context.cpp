@@ -25,10 +25,10 @@ namespace {
 constexpr std::size_t largest_copied_write = 16 << 20;
 /// The largest pattern of clEnqueueFillBuffer.
 constexpr std::size_t largest_pattern = 128;
-/// Of so many launches one is marked with an event, and the host waits for the oldest of more than so many marks.
+/// One of this many launches gets an event as mark. The host waits for the oldest of more than this many marks.
 constexpr std::uint64_t launches_per_mark = 64;
 constexpr std::size_t most_marks = 16;
-/// So few kernels are often done before a thread would sleep and wake again: a call of a small network takes half the time.
+/// This few kernels often end before a thread would sleep and wake again: a call of a small network takes half the time.
 constexpr std::uint64_t few_launches = 8;
 
 /// The contexts in use, by device. Never destroyed: at exit the driver may be gone before it.
@@ -43,8 +43,8 @@ Registry& registry() {
   return instance;
 }
 
-/// Lets devices finish and traces be written at exit, while the drivers still work: the handler is registered after they were
-/// loaded, so it runs before their own.
+/// Finishes devices and writes traces at exit, while the drivers still work: the handler is registered after they were loaded, so
+/// it runs before their own.
 void finish_all() {
   if (drivers_gone()) return;
   Registry& contexts = registry();
@@ -67,7 +67,7 @@ void finish_all() {
   end_prebuilders();
 }
 
-/// With the registry's mutex held.
+/// Call it with the registry's mutex held.
 void remember(Registry& contexts, const std::shared_ptr<Context>& context) {
   [[maybe_unused]] static const int registered = std::atexit(finish_all);
   std::erase_if(contexts.all, [](const auto& other) { return other.expired(); });
@@ -149,10 +149,10 @@ Context::~Context() {
     } catch (const std::exception& error) {
       logging::write(error.what());
     }
-    // What is released waits for what uses it.
+    // Releasing an object waits for the commands that use it.
     if (!submission_->is_stuck()) return;
   }
-  // Members hold handles of their own, so they stay as they are.
+  // Members hold handles of their own, so they are leaked.
   (void)profiler_.release();
   (void)memory_.release();
   (void)programs_.release();
@@ -180,7 +180,7 @@ void Context::let_go() noexcept {
 }
 
 Context::Hold::Hold(Context& context) : context_(context) {
-  // A profiler shall see when a command could have begun.
+  // With a profiler nothing is held back: it shows when a command could have begun.
   if (!context_.profiler_->enabled()) context_.submission_->hold();
 }
 
@@ -209,7 +209,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
         queue.enqueueNDRangeKernel(kernel, offset, size, local, submission_->waits(), marked ? &event : event_for(event));
       });
     };
-    // NVIDIA's driver takes memory when a kernel first uses it, so that any launch may be the one that finds none.
+    // NVIDIA's driver allocates memory at a kernel's first use, so any launch may find none.
     bool lacks_memory = false;
     for (int attempts = 4; attempts > 0; --attempts) {
       try {
@@ -223,8 +223,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
         });
         break;
       } catch (const DeviceError& error) {
-        // What is done gives back what the driver may lack, and so does what is kept for speed only. What is held back would
-        // never be.
+        // Finished commands and trimmed caches free driver memory. Open the gate first: commands behind it would never finish.
         let_go();
         if (attempts == 1 || submission_->is_stuck() || (failing == Failing::told && !lacks_memory)) throw;
         logging::print(logging::Level::plan, "{}: it is tried again", error.what());
@@ -233,12 +232,12 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
       }
     }
     enqueued();
-    // The first one stands for the bytes and operations of all.
+    // The first piece carries the bytes and operations of all.
     profile(event, &offset == &parts.front().offset ? cost : Cost{cost.name, cost.detail, 0, 0, cost.scope});
   }
   launches_.fetch_add(1, std::memory_order_relaxed);
   if (!marked) return;
-  // This launch is enqueued: what fails now is an earlier one.
+  // This launch is enqueued: a failure now is an earlier launch's.
   try {
     checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },
             [&] {
@@ -256,10 +255,10 @@ void Context::settle() {
   try {
     finish();
   } catch (const Error& error) {
-    // The work is enqueued and its results are handed out: whoever reads them waits again, and is told.
+    // The work is enqueued and its results are in use: a reader waits again and gets the error.
     logging::print(logging::Level::plan, "{}", error.what());
   }
-  // What LLVM made when the first kernels were compiled goes before handlers that were registered earlier.
+  // Registered late on purpose: it runs before the exit handlers of LLVM, which come with the first kernels.
   [[maybe_unused]] static const int registered = std::atexit(finish_all);
 }
 
@@ -271,7 +270,7 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
   checked(what, [&] {
     cl::Event event;
     if (bytes <= largest_pattern && std::has_single_bit(bytes) && offset % bytes == 0) {
-      // A fill copies its pattern when it is enqueued: the cheapest way for a scalar.
+      // A fill copies its pattern at once: the cheapest way for a scalar.
       const cl_int code = queue_->with([&](const cl::CommandQueue& queue) {
         const auto* before = submission_->waits();
         return clEnqueueFillBuffer(queue(), target.memory()(), source, bytes, offset, bytes, before ? 1 : 0,
@@ -306,7 +305,8 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
 
 namespace {
 
-/// Not a blocking read: rusticl's returns early when another thread flushes the queue meanwhile. Returns the queue that it is in.
+/// Enqueues a read and returns its queue. It is not blocking: rusticl's blocking read returns early when another thread flushes
+/// the queue.
 cl::CommandQueue enqueue_read(MainQueue& main, const Buffer& source, std::size_t offset, void* target, std::size_t bytes,
                               cl::Event& event) {
   return main.with([&](const cl::CommandQueue& queue) {
@@ -366,7 +366,7 @@ Context::Reading::~Reading() {
   try {
     wait_until_over(queue_, event_);
   } catch (const cl::Error&) {
-    // Over all the same, and nobody wants the bytes any more.
+    // The command is over, and nobody needs the bytes.
   }
 }
 
@@ -415,7 +415,7 @@ void Context::finish() {
   const auto what = [&] { return fmt::format("waiting for {}", info_.name); };
   checked(what, [&] {
     submission_->require_open();
-    // The marker, as in read(): a finish may return early too.
+    // A marker, as in read(): finish() may return early too.
     cl::Event last;
     const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
       queue.enqueueMarkerWithWaitList(nullptr, &last);
@@ -460,7 +460,7 @@ void Context::start_trace(const std::string& path) {
     if (measures_times(queue())) return;
     if (!own_queue_)
       throw Unsupported("trace: the wrapped queue was made without CL_QUEUE_PROFILING_ENABLE, it measures no times");
-    // What other threads have enqueued since on the old queue comes before anything on the new one.
+    // Commands that other threads enqueued on the old queue come before all on the new one.
     queue_->replace([&](const cl::CommandQueue& old) {
       old.finish();
       return make_queue(context_, device_, true);

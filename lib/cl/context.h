@@ -1,5 +1,5 @@
-// One device in use: its OpenCL context, in-order queue, memory pool, programs and profiler. Namespace ocl, so that ::cl stays
-// the bindings'. Everything here may be called from several threads; kernels run in the order of the enqueue calls.
+// One device in use: its OpenCL context, in-order queue, memory pool, programs and profiler. The namespace is ocl, because ::cl
+// is that of the bindings. All functions may be called from several threads; kernels run in the order of the enqueue calls.
 #pragma once
 
 #include <atomic>
@@ -32,26 +32,27 @@ class Uploader;
 
 class Context : public std::enable_shared_from_this<Context> {
  public:
-  /// The context of a device, made at the first call and shared by later ones.
+  /// The context of a device, created by the first call and shared by later ones.
   static std::shared_ptr<Context> open(const Candidate& device);
-  /// A caller's own objects, retained for the life of this context, never owned. The queue must be in-order.
+  /// A context over a caller's own objects, retained while it lives and never owned. The queue must be in-order.
   static std::shared_ptr<Context> wrap(cl_context context, cl_device_id device, cl_command_queue queue);
   ~Context();
 
   const DeviceInfo& info() const { return info_; }
   const cl::Context& context() const { return context_; }
   const cl::Device& device() const { return device_; }
-  /// The queue of this moment; start_trace() may put another in its place. Hold lock() while enqueueing on it.
+  /// The present queue, which start_trace() may replace. Hold lock() while enqueueing on it.
   cl::CommandQueue queue() const { return queue_->get(); }
   MemoryPool& memory() { return *memory_; }
   ProgramCache& programs() { return *programs_; }
   Profiler& profiler() { return *profiler_; }
 
-  /// Held while a plan runs: kernel objects and the arena are shared, and its launches stay together; the queue stays the same.
+  /// Held while a plan runs, because plans share kernel objects and the arena. Its launches stay together, and the queue stays
+  /// the same.
   std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// While it lives, what this thread enqueues is not begun, unless it waits for the device, or the device's Submission holds
-  /// nothing back. For a few commands, under lock().
+  /// While it lives, commands of this thread do not begin before it waits for the device. They begin at once where the device's
+  /// Submission holds nothing back. For a few commands, under lock().
   class Hold {
    public:
     explicit Hold(Context& context);
@@ -63,56 +64,56 @@ class Context : public std::enable_shared_from_this<Context> {
     Context& context_;
   };
 
-  /// Enqueues a kernel whose arguments are set. An empty local range leaves the choice to the driver. A zero-sized global range
-  /// is skipped. Throws DeviceError naming kernel and OpenCL's code. `cost` is for the profiler. Waits while the device is a
-  /// thousand kernels behind. A launch that must not fail for a passing reason is tried again, and throws nothing once it is
+  /// Enqueues a kernel whose arguments are set. The driver chooses an empty local range; a global range of size zero is skipped.
+  /// Waits while the device is a thousand kernels behind. `cost` is for the profiler. Throws DeviceError with the kernel and
+  /// OpenCL's code. With `tried_again` a launch that fails for a passing reason is repeated, and nothing is thrown once it is
   /// enqueued.
   enum class Failing : std::uint8_t { told, tried_again };
   void launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost,
               Failing failing = Failing::told);
 
-  /// Copies from the host, after the work enqueued before; returns when `source` may be reused, without waiting for that work
-  /// unless the data are large or many such copies wait already (an eighth of the memory limit). With an `owner`, which keeps
-  /// `source` as it is, nothing is copied aside.
+  /// Copies from the host, after all earlier work, and returns when `source` may be reused. It waits for that work only where the
+  /// data are large, or many such copies are pending (an eighth of the memory limit). An `owner` keeps `source` unchanged and so
+  /// saves the copy.
   void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes,
              std::shared_ptr<const void> owner = {});
-  /// Waits for the work enqueued before and copies to the host. When it throws, nothing is written to `target` any more.
+  /// Waits for all earlier work and copies to the host. After an exception nothing is written to `target` any more.
   void read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes);
-  /// A read that goes on beside the caller, after the work enqueued before.
+  /// An asynchronous read, after all earlier work.
   class Reading;
   std::unique_ptr<Reading> start_reading(const Buffer& source, std::size_t offset, std::size_t bytes);
-  /// Enqueues filling of bytes of a buffer with one value.
+  /// Enqueues a fill of `bytes` bytes with one value.
   void fill(const Buffer& target, std::size_t offset, std::size_t bytes, unsigned char value);
-  /// A buffer with the given content for data that a background thread prepares: zero-copy where host and device share memory,
-  /// else through pinned memory and a transfer queue beside the kernels; work enqueued later waits for it, the caller does not.
+  /// A buffer with content from a background thread. It is zero-copy where host and device share memory; otherwise it goes
+  /// through pinned memory and a transfer queue beside the kernels. Later work waits for the transfer, the caller does not.
   /// `fill` writes exactly `bytes` bytes.
   BufferPtr upload(std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill);
-  /// Hands enqueued work to the device without waiting.
+  /// Submits enqueued work to the device and returns at once.
   void flush();
-  /// Waits until everything enqueued is done.
+  /// Waits until all enqueued work is done.
   void finish();
-  /// To be called when kernels have been launched for the first time: waits for them with the quirk compiles-when-run.
+  /// Call it after the first launch of kernels: with the quirk compiles-when-run it waits for them.
   void settle();
-  /// Gives memory kept for reuse back to the driver.
+  /// Returns memory kept for reuse to the driver.
   void trim();
   /// See Device.
   void start_trace(const std::string& path);
   void stop_trace();
-  /// What a floor above keeps for this device, one of each type; freed with it.
+  /// State of a higher floor for this device, one object per type; freed with the context.
   struct Extension {
     virtual ~Extension() = default;
-    /// Lets go of all memory that is not needed now. The context's lock is held.
+    /// Frees all memory that is not needed now. The context's lock is held.
     virtual void trim() = 0;
-    /// Memory is short by a buffer of so many bytes: lets go of what is kept for speed only. Any thread may call it.
+    /// Frees memory that only saves time: a buffer of `bytes` bytes is wanted. Any thread may call it.
     virtual void reclaim(std::size_t bytes) = 0;
   };
-  /// Made as T(context) by the first who asks; its constructor asks for no other.
+  /// The extension of type T, created as T(context) by the first call. Its constructor may not ask for another extension.
   template <class T>
   T& extension() {
     return static_cast<T&>(
         extension(typeid(T), [](Context& context) -> std::unique_ptr<Extension> { return std::make_unique<T>(context); }));
   }
-  /// Host bytes that commands still have to read.
+  /// Host bytes that pending commands still read.
   std::size_t host_bytes_in_flight() const { return in_flight_.bytes(); }
   /// Kernels launched so far.
   std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
@@ -126,18 +127,18 @@ class Context : public std::enable_shared_from_this<Context> {
 
  private:
   Extension& extension(std::type_index type, const std::function<std::unique_ptr<Extension>(Context&)>& make);
-  /// Those that were made so far, which live as long as this.
+  /// All extensions so far; they live as long as the context.
   std::vector<Extension*> extensions() const;
-  /// Where the next command's event goes: null unless somebody profiles.
+  /// The target for the next command's event; null unless profiling is on.
   cl::Event* event_for(cl::Event& event) const { return profiler_->enabled() ? &event : nullptr; }
   void profile(const cl::Event& event, const Cost& cost);
-  /// Whether few kernels were launched since something was read.
+  /// Whether few kernels were launched since the last read.
   bool is_short_call() const;
-  /// To be called when a command is enqueued.
+  /// Call it when a command is enqueued.
   void enqueued() noexcept { submission_->enqueued(is_short_call()); }
-  /// What this thread holds back begins.
+  /// Starts the commands that this thread holds back.
   void let_go() noexcept;
-  /// The most host copies to wait for commands, in bytes.
+  /// The limit of host copies for pending commands, in bytes.
   std::size_t most_copied() const;
 
   cl::Context context_;
@@ -148,7 +149,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<MainQueue> queue_;
   InFlight in_flight_;
   std::unique_ptr<Submission> submission_;
-  std::atomic<std::uint64_t> launches_{0}, launches_read_{0};  ///< so far, and when something was read the last time
+  std::atomic<std::uint64_t> launches_{0}, launches_read_{0};  ///< so far, and at the last read
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<ProgramCache> programs_;
   std::unique_ptr<Profiler> profiler_;
@@ -157,15 +158,15 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<std::pair<std::type_index, std::unique_ptr<Extension>>> extensions_;
 };
 
-/// The source's buffer must live as long as this. It is over when this goes, however long that takes.
+/// The source buffer must outlive it. The destructor waits until the read is over.
 class Context::Reading {
  public:
   ~Reading();
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
-  /// Whether wait() would not wait.
+  /// Whether the bytes have arrived, so that wait() returns at once.
   bool ready() const;
-  /// The bytes, once they are there. Throws DeviceError where the command failed. Any thread may call it.
+  /// Waits for the bytes. Throws DeviceError where the command failed. Any thread may call it.
   const std::byte* wait();
 
  private:
@@ -184,9 +185,9 @@ class Context::Reading {
 
 namespace clnet {
 
-/// What a device is a handle to, and a handle to it.
+/// Converts between Device and its context.
 namespace ocl {
-/// What this thread's DeviceScope or set_default() says; null: neither does, and Device::current() finds one.
+/// The device of this thread's DeviceScope or of set_default(); null: neither is set, and Device::current() chooses one.
 std::shared_ptr<Context> chosen_device();
 }  // namespace ocl
 

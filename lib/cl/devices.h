@@ -1,4 +1,4 @@
-// The devices of all platforms that clnet can use.
+// The usable devices of all platforms.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ struct Candidate {
   DeviceInfo info;
 };
 
-/// Asks every platform; platforms without devices, and devices that cannot run clnet (OpenCL older than 1.2, no compiler), are
-/// left out with a line in the log, and with one in `failures` where a driver has failed. Throws Error when an environment
-/// variable has a value that it cannot have.
+/// The usable devices of every platform. Platforms without devices, and devices that cannot run clnet (OpenCL older than 1.2, no
+/// compiler), get a line in the log instead. A driver's failure also gets a line in `failures`. Throws Error where an environment
+/// variable has an invalid value.
 std::vector<Candidate> candidates(std::vector<std::string>* failures = nullptr);
 
-/// What a device says, corrected by the quirk table. Throws DeviceError when it does not answer.
+/// A device's properties, corrected by the quirk table. Throws DeviceError where the device does not answer.
 DeviceInfo describe(const cl::Device& device);
 
-/// What to say where there is none at all, and why that may be.
+/// The error text for a machine without devices, with possible reasons.
 std::string no_device_text();
 
-/// The index of the one that `selector` means (empty: the best), or -1.
+/// The index of the device for `selector` (empty: the best), or -1.
 int choose(const std::vector<DeviceInfo>& devices, std::string_view selector);
 
 }  // namespace clnet::ocl

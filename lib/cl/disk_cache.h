@@ -1,4 +1,4 @@
-// Built programs kept across runs: one file each, whole or not used at all.
+// Built programs, kept across runs: one file each, used only where complete.
 #pragma once
 
 #include <optional>
@@ -7,13 +7,13 @@
 
 namespace clnet::ocl {
 
-/// The cache never fails: what it cannot read it does not find, and what it cannot write is not kept.
+/// The cache never throws: an unreadable entry counts as missing, and a failed write is dropped.
 class DiskCache {
  public:
-  /// Files go into `folder`, which is made when the first one is stored.
+  /// Files go into `folder`, which the first store() creates.
   explicit DiskCache(std::string folder);
 
-  /// The content stored under exactly this key, or nothing when missing, damaged, or of another key with the same hash.
+  /// The content of exactly this key. Nothing where it is missing, damaged, or of another key with the same hash.
   std::optional<std::string> load(std::string_view key) const;
   void store(std::string_view key, std::string_view content) const;
   /// The file of a key.

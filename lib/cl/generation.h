@@ -1,4 +1,4 @@
-// What makers' extensions tell about a device beyond OpenCL 1.2.
+// Facts about a device from vendor extensions, beyond OpenCL 1.2.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,17 @@
 
 namespace clnet::ocl {
 
-/// 86 of NVIDIA's "sm_86"; 0 of others.
+/// 86 for NVIDIA's "sm_86"; 0 for others.
 int compute_capability(std::string_view generation);
 
-/// "gen9", "xe-lp", "xe-hpg", "xe-hpc", "xe-lpg", "xe2" by CL_DEVICE_IP_VERSION_INTEL.
+/// The architecture for CL_DEVICE_IP_VERSION_INTEL: "gen9", "xe-lp", "xe-hpg", "xe-hpc", "xe-lpg", "xe2".
 std::string intel_generation(std::uint32_t ip_version);
 
-/// Whether GPUs of this generation ("sm_86", "gfx90a") multiply matrices in units of their own; of sm_75 not all do, and it is
-/// false.
+/// Whether GPUs of this architecture ("sm_86", "gfx90a") have matrix units. False for sm_75, of which some lack them.
 bool has_matrix_units(std::string_view generation);
 
-/// Fills in DeviceInfo's work_group_multiple, generation, sub_group_size, smallest_sub_group, matrix_units,
-/// cache and cache_line from the device and its extensions, a list of words. What a driver does not answer stays unknown.
+/// Fills in DeviceInfo's work_group_multiple, generation, sub_group_size, smallest_sub_group, matrix_units, cache and cache_line
+/// from the device and its list of extensions. Properties that the driver does not report stay unknown.
 void describe_generation(const cl::Device& device, std::string_view extensions, DeviceInfo& info);
 
 }  // namespace clnet::ocl

@@ -1,5 +1,4 @@
-// What the host has given to an in-order queue and the device has not done yet, bounded, so that the host does not run ahead
-// without end.
+// The pending commands of an in-order queue, bounded so that the host does not run ahead without end.
 #pragma once
 
 #include <cstddef>
@@ -12,33 +11,32 @@
 
 namespace clnet::ocl {
 
-/// Asks for the state of a command that is about to end, for about as long as two threads that sleep take to wake up: 20 to 100
-/// microseconds on virtual machines, whose idle cores are halted. An error of
-/// the command or the driver is left to whoever waits for it then.
+/// Polls a command that is about to end, for about the time in which two sleeping threads wake up. That is 20 to 100 microseconds
+/// on virtual machines, whose idle cores are halted. A later wait reports errors of the command or driver.
 void watch(const cl::CommandQueue& queue, const cl::Event& event);
 
-/// Waits for a command that reads or writes memory of the host. When it throws, the command is over all the same, so that the
-/// memory may go: the driver is asked in other ways until it says so (for ten seconds; then it is taken for dead).
+/// Waits for a command that reads or writes host memory. Even where it throws, the command is over, so that the memory may be
+/// freed. After an error it polls the driver in other ways, for ten seconds at most; then the driver counts as dead.
 void wait_until_over(const cl::CommandQueue& queue, const cl::Event& event);
 
 class InFlight {
  public:
   using Bytes = std::shared_ptr<const void>;
 
-  /// Waits until `bytes` more fit under `most` together with the copies that commands still read. `before_wait` is called before
-  /// each wait: other threads may have brought commands that are held back since.
+  /// Waits until `bytes` more, with the copies that commands still read, fit under `most`. Calls `before_wait` before each wait:
+  /// other threads may have enqueued held-back commands since.
   void make_room(std::size_t bytes, std::size_t most, const std::function<void()>& before_wait);
-  /// Keeps the data until the command that reads them is over.
+  /// Keeps the data until their command is over.
   void hold(const cl::Event& event, Bytes data, std::size_t bytes);
-  /// Notes a command of many, and waits while there are more than `most` such notes.
+  /// Marks one command of many, and waits while there are more than `most` marks.
   void mark(const cl::Event& event, std::size_t most);
-  /// Lets go of what is over.
+  /// Frees the entries of finished commands.
   void collect();
   /// Bytes held.
   std::size_t bytes() const;
 
   InFlight() = default;
-  /// Data that a command may still read are left to it.
+  /// Data that a command may still read are leaked.
   ~InFlight();
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
@@ -49,12 +47,12 @@ class InFlight {
     Bytes data;
     std::size_t bytes = 0;
   };
-  /// Waits for the oldest entry while `too_much()`, which is called with the mutex held.
+  /// Waits for the oldest entry while too_much(), which runs with the mutex held.
   void wait_while(const std::function<bool()>& too_much, const std::function<void()>& before_wait);
   void drop_oldest();
 
   mutable std::mutex mutex_;
-  std::deque<Entry> entries_;  ///< the oldest first, which is also over first
+  std::deque<Entry> entries_;  ///< in order of enqueueing, which is that of completion
   std::size_t bytes_ = 0, marks_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Kernels as functions that another kernel calls.
+// Kernels as functions of another kernel.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace clnet::ocl {
 
-/// The texts of several programs as parts of one, whose kernels are functions: what each defines is known by its own name with
-/// the number of the part after it, and nothing of it holds behind it. The functions take what the kernel took, and then the
-/// work-item's index and the range's size, of three dimensions, as int. Each work-group is one work-item.
+/// The text of a program as one part of a larger program, with its kernels as functions. All its names get the part's number as
+/// suffix, and none of its definitions applies after it. The functions take the kernel's arguments, then the work-item's index
+/// and the range's size, three dimensions of int each. Each work-group is one work-item.
 std::string functions_of(const ProgramSource& program, std::size_t part);
-/// What stands before the first part, and after the last one.
+/// The text before the first part, and after the last one.
 std::string_view before_functions();
 std::string_view after_functions();
-/// The function of a kernel.
+/// The name of a kernel's function.
 std::string function_name(std::string_view kernel, std::size_t part);
 
-/// Whether the program's kernels need nothing but such an index: no work-items beside theirs, no functions that a user chose; and
-/// nothing is defined by a macro that stands alone outside of functions.
+/// Whether the program's kernels can become functions. They need no other work-items and no user's functions. No macro outside of
+/// functions stands alone and defines something.
 bool may_be_function(const ProgramSource& program);
 
 }  // namespace clnet::ocl

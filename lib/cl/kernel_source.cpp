@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t largest_source = 16 << 20;
 
-/// A line's directive ("ifdef") and what follows it, without the spaces between; nothing where it is none.
+/// A line's directive ("ifdef") and its argument, without the spaces between. Empty for other lines.
 struct Directive {
   std::string_view name, rest;
 };
@@ -42,7 +42,7 @@ std::string_view included(const Directive& directive) {
   return end == std::string_view::npos ? std::string_view() : directive.rest.substr(1, end - 1);
 }
 
-/// Whether a file begins by undefining: it gives names another meaning from there on, wherever it is included.
+/// Whether a file begins with #undef: it redefines names at each inclusion.
 bool undefines(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -53,7 +53,7 @@ bool undefines(std::string_view text) {
   return false;
 }
 
-/// The branches of conditionals that a line lies in, outermost first, each with a number of its own.
+/// The conditional branches around a line, outermost first, each with a number of its own.
 using Branches = std::vector<int>;
 
 class Resolver {
@@ -80,7 +80,7 @@ class Resolver {
       }
       out_.append(line).push_back('\n');
       if (directive.name.empty()) continue;
-      // A guard around the whole file is no condition.
+      // A guard around the whole file does not count as a condition.
       const bool guard = !begun && directive.name == "ifndef" && directive.rest.ends_with("_CLH");
       if (!guard) follow(directive.name, outside);
       begun = true;
@@ -88,7 +88,7 @@ class Resolver {
     branches_.resize(outside);
   }
 
-  /// `outside`: how many branches the file itself lies in. The end of its guard is none of its own.
+  /// `outside`: the number of branches around the file itself. The end of its guard belongs to none of its own.
   void follow(std::string_view directive, std::size_t outside) {
     if (directive == "if" || directive == "ifdef" || directive == "ifndef")
       branches_.push_back(next_++);
@@ -117,7 +117,7 @@ class Resolver {
   }
 
   std::string out_;
-  std::map<std::string, Branches, std::less<>> places_;  // where each file's text stands
+  std::map<std::string, Branches, std::less<>> places_;  // the branches of each file's text
   Branches branches_;
   int next_ = 0;
 };
@@ -126,7 +126,7 @@ class Resolver {
 
 std::optional<std::string> kernel_file(std::string_view name) {
   if (const auto folder = env::text("CLNET_KERNEL_DIR")) {
-    // In itself or in a family's folder, as clnet's own kernels lie.
+    // In the folder itself or in a family's folder, as clnet's own kernels.
     std::error_code none;
     if (const auto path = std::filesystem::path(*folder) / name; std::filesystem::exists(path, none))
       return file::read(path, largest_source);

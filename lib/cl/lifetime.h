@@ -1,21 +1,21 @@
-// When OpenCL drivers can be called: not in a child of fork(), which has none of their threads, and not once exit handlers have
-// begun to take them down. Then every use throws, and what is destroyed leaves its handles behind.
+// Whether OpenCL drivers can be called. They cannot in a child of fork(), which lacks their threads, nor once exit handlers have
+// begun to end them. Then every use throws, and destructors leave their handles behind.
 #pragma once
 
 namespace clnet::ocl {
 
-/// To be called before the first call of a driver: from then on a child of fork() has lost it.
+/// Call it before the first use of a driver: from then on a child of fork() has lost it.
 void use_drivers();
-/// Throws DeviceError, saying why, when drivers are gone.
+/// Throws DeviceError, with the reason, where drivers are gone.
 void require_drivers();
-/// Whether handles are to be left behind.
+/// Whether destructors must leave handles behind.
 bool drivers_gone();
-/// Whether this is such a child.
+/// Whether this process is a child of fork() that lost its drivers.
 bool in_forked_child();
 /// Called by exit handlers.
 void end_drivers();
 
-/// Forgets an OpenCL object of the bindings instead of releasing it.
+/// Drops an object of the bindings without releasing its handle.
 template <class Object>
 void leave_behind(Object& object) {
   object() = nullptr;

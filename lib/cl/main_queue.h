@@ -1,4 +1,4 @@
-// The queue that kernels go to. A trace may put another in its place, so it is held while a command is enqueued.
+// The queue for kernels. A trace may replace it, so enqueueing holds it.
 #pragma once
 
 #include <mutex>
@@ -14,19 +14,19 @@ class MainQueue {
  public:
   explicit MainQueue(cl::CommandQueue queue) : queue_(std::move(queue)) {}
 
-  /// Calls `use` with the queue, which stays the queue meanwhile. Not to be nested.
+  /// Calls `use` with the queue, which is not replaced meanwhile. Not to be nested.
   template <class Use>
   decltype(auto) with(Use&& use) const {
     const std::shared_lock lock(mutex_);
     return std::forward<Use>(use)(queue_);
   }
-  /// The queue of this moment, to wait for or to ask.
+  /// The present queue, to wait for or to query.
   cl::CommandQueue get() const {
     const std::shared_lock lock(mutex_);
     return queue_;
   }
-  /// Puts what `make(queue)` gives in the queue's place; nothing is enqueued meanwhile. The old one lives on, as others may hold
-  /// its bare handle.
+  /// Replaces the queue by make(queue); nothing is enqueued meanwhile. The old queue lives on, as others may hold its bare
+  /// handle.
   template <class Make>
   void replace(Make&& make) {
     const std::unique_lock lock(mutex_);

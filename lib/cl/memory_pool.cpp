@@ -17,7 +17,7 @@ namespace clnet::ocl {
 
 namespace {
 
-/// Eight classes per power of two, so that at most an eighth is lost and buffers of nearly the same size are reused for another.
+/// Eight classes per power of two: at most an eighth is lost, and buffers of nearly the same size are reused for each other.
 std::size_t size_class(std::size_t bytes) {
   const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 256);
   return (bytes + step - 1) / step * step;
@@ -51,7 +51,7 @@ struct MemoryPool::State {
   MemoryStats stats;
   std::function<void(std::size_t)> reclaim;
 
-  /// All with the mutex held. Buffers that leave are put into `out`, to be released without the lock.
+  /// Call with the mutex held. Dropped buffers go into `out`, to be released without the lock.
   void drop_until(std::size_t most_pooled, std::vector<Memory>& out) {
     while (stats.pooled > most_pooled && !kept.empty()) {
       const auto largest = std::prev(kept.end());
@@ -156,7 +156,7 @@ BufferPtr MemoryPool::allocate(std::size_t bytes, const std::function<std::strin
       return BufferPtr(new Buffer(std::move(buffer), next_id(), bytes, capacity, state_));
     } catch (const cl::Error& error) {
       if (attempt == 0) {
-        // The driver has less than it said: let go of all that is kept, and try once more.
+        // The driver has less than it stated: free all that is kept, and try once more.
         trim();
         continue;
       }

@@ -16,18 +16,19 @@ namespace clnet::ocl {
 
 class MemoryPool;
 
-/// A device buffer that goes back to its pool when the last handle is gone. Kernels already enqueued may still be using it: the
-/// queue is in-order, so whatever is enqueued later on a reused buffer comes after them.
+/// A device buffer that returns to its pool with its last handle. Enqueued kernels may still use it: the queue is in-order, so
+/// later uses of a reused buffer come after them.
 class Buffer {
  public:
   const cl::Buffer& memory() const { return memory_; }
-  /// Of the driver's object, which several buffers are one after the other. Never given twice in a process, as a cl_mem may be.
+  /// The number of the driver's object, which several buffers use in turn. Unique in a process, unlike a cl_mem.
   std::uint64_t id() const { return id_; }
-  /// The bytes asked for; the buffer may be larger.
+  /// The requested bytes; the buffer may be larger.
   std::size_t bytes() const { return bytes_; }
-  /// Whether it is a caller's own, who may write to it at any time.
+  /// Whether it belongs to a caller, who may write to it at any time.
   bool imported() const { return pool_.expired(); }
-  /// How many hold what lies in it, as the executor counts (lib/exec/collect/sole_owner.h): views of one buffer add up.
+  /// The number of holders of its values, as the executor counts them (lib/exec/collect/sole_owner.h): views of one buffer add
+  /// up.
   int holders() const { return holders_.load(std::memory_order_acquire); }
   void count(int by) { holders_.fetch_add(by, by > 0 ? std::memory_order_relaxed : std::memory_order_release); }
   ~Buffer();
@@ -52,9 +53,9 @@ class MemoryPool {
   MemoryPool(cl::Context context, const DeviceInfo& info);
   ~MemoryPool();
 
-  /// A buffer of at least one byte, its content undefined. `what` (a tensor's spec, say) is asked for in an error only. Throws
-  /// DeviceError when the device's largest allocation or the limit would be exceeded, after pooled buffers were given back; the
-  /// text names `what`, the bytes asked for, the bytes in use and the limit. Nothing above the device's maximum reaches the
+  /// A buffer of at least one byte with undefined content. `what`, as a tensor's spec, is called for an error text only. Throws
+  /// DeviceError where the size exceeds the device's largest allocation, or the limit even after pooled buffers were freed. The
+  /// text has `what`, the requested bytes, the bytes in use and the limit. A size above the device's maximum never reaches the
   /// driver.
   BufferPtr allocate(std::size_t bytes, const std::function<std::string()>& what);
   BufferPtr allocate(std::size_t bytes, std::string_view what) {
@@ -64,11 +65,11 @@ class MemoryPool {
   BufferPtr import(cl_mem memory);
 
   MemoryStats stats() const;
-  /// 0: what the device says. CLNET_MEMORY_LIMIT is the initial value.
+  /// Sets the limit; 0: the device's own. CLNET_MEMORY_LIMIT is the initial value.
   void set_limit(std::size_t bytes);
-  /// Gives the buffers kept for reuse back to the driver.
+  /// Returns the buffers kept for reuse to the driver.
   void trim();
-  /// Called, unlocked, when memory runs short, so that others can let go of buffers that they keep: so many bytes are wanted.
+  /// Sets the function that frees others' buffers when memory runs short. It gets the wanted bytes and runs without the lock.
   void set_reclaim(std::function<void(std::size_t)> reclaim);
 
  private:

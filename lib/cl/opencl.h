@@ -1,4 +1,4 @@
-// The OpenCL C++ bindings, with the version and error handling that all of clnet compiles them with.
+// The OpenCL C++ bindings, with the version and error handling of all of clnet.
 #pragma once
 
 #define CL_HPP_ENABLE_EXCEPTIONS

@@ -1,4 +1,4 @@
-// How kernels are built ahead of their first launch.
+// Building of kernels ahead of their first launch.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,10 @@
 
 namespace clnet::ocl {
 
-/// From so many work-items on in a dimension a driver may compile a kernel in another way than for a single group.
+/// From this many work-items in a dimension on, a driver may compile a kernel differently than for a single group.
 constexpr std::size_t large_range = 65535;
 
-/// What it takes to run the first group of a launch on memory of its own, filled with zeros: some drivers compile a kernel when
-/// it runs.
+/// The data to run the first group of a launch on zeroed memory of its own: some drivers compile a kernel when it runs.
 struct KernelToBuild {
   struct Buffer {
     std::size_t bytes = 0;
@@ -35,31 +34,31 @@ struct KernelToBuild {
   std::string function;
   std::vector<std::size_t> local;
   std::vector<Argument> arguments;
-  std::vector<std::size_t> global = {};  ///< work-items to run, at least large_range in a dimension; none: one group
+  std::vector<std::size_t> global = {};  ///< work-items to run, at least large_range in a dimension; empty: one group
 };
 
-/// Told several times a second how many of the kernels are through. What it throws ends the building.
+/// Receives the number of finished kernels several times a second. An exception from it ends the building.
 using BuildProgress = std::function<void(std::size_t done)>;
 
-/// Told of each program, on the same thread, when all of its kernels are compiled.
+/// Receives each program, on the same thread, when all its kernels are compiled.
 using ProgramBuilt = std::function<void(const ProgramSource& program)>;
 
-/// What is noted of a kernel, by this program or earlier ones.
+/// The note on a kernel, by this program or earlier ones.
 enum class Noted : std::uint8_t { nothing, compiled, failed, crashed };
 
-/// Kernels that are built while the program goes on. It ends with this.
+/// A build beside the running program. The destructor ends it.
 class BuildingBeside {
  public:
   BuildingBeside() = default;
   virtual ~BuildingBeside() = default;
   BuildingBeside(const BuildingBeside&) = delete;
   BuildingBeside& operator=(const BuildingBeside&) = delete;
-  /// Whether it has ended, well or not.
+  /// Whether it has ended, with success or not.
   virtual bool done() const = 0;
 };
 
-/// Builds nothing ahead: the driver compiles in this process, when it likes to. prebuilder_for() in lib/cl/quirks.h says where
-/// another serves.
+/// The default builds nothing ahead: the driver compiles in this process, at its own time. prebuilder_for() in lib/cl/quirks.h
+/// chooses another where that helps.
 class Prebuilder {
  public:
   Prebuilder() = default;
@@ -67,12 +66,12 @@ class Prebuilder {
   Prebuilder(const Prebuilder&) = delete;
   Prebuilder& operator=(const Prebuilder&) = delete;
 
-  /// Which kernels it is to be given. `some`: clnet's own that run over no large range, to save time. `all`: the compiler may end
-  /// its process, and no kernel is compiled here that was not compiled elsewhere before.
+  /// The kernels that build() expects. `some`: clnet's own without a large range, to save time. `all`: the compiler may end its
+  /// process, so no kernel is compiled here before it was compiled elsewhere.
   enum class Takes : std::uint8_t { nothing, some, all };
   virtual Takes takes() const { return Takes::nothing; }
-  /// Builds those that were not built before, unless they are too few for the effort: how many it has compiled. Whatever goes
-  /// wrong costs time only, as the driver compiles here what is missing.
+  /// Builds the new ones among `kernels`, unless they are too few for the effort, and returns their number. A failure costs time
+  /// only: the driver then compiles the rest here.
   virtual std::size_t build(const std::vector<KernelToBuild>& /*kernels*/, const BuildProgress& /*progress*/,
                             const ProgramBuilt& /*built*/) const {
     return 0;
@@ -81,17 +80,18 @@ class Prebuilder {
   virtual std::vector<Noted> noted(const std::vector<KernelToBuild>& kernels) const {
     return std::vector<Noted>(kernels.size(), Noted::nothing);
   }
-  /// Notes those that no note tells of as compiled: this process has run them.
+  /// Notes kernels without a note as compiled: this process has run them.
   virtual void note_run(const std::vector<KernelToBuild>& /*kernels*/) const {}
-  /// Where the notes are; empty where there are none.
+  /// The file of the notes; empty: none.
   virtual std::string notes_file() const { return {}; }
-  /// Whether all of them were compiled, as far as is noted: none has failed.
+  /// Whether notes show all of them as compiled and none as failed.
   bool has_built(const std::vector<KernelToBuild>& kernels) const;
 
-  /// How soon somebody may want what is built beside.
+  /// How soon the kernels may be needed.
   enum class Haste : std::uint8_t { soon, when_idle };
   virtual bool builds_beside(Haste /*haste*/) const { return false; }
-  /// Where builds_beside(); else null. Throws std::system_error where the host has no thread left.
+  /// Starts a build beside the program where builds_beside(), else returns null. Throws std::system_error where the host has no
+  /// thread left.
   virtual std::unique_ptr<BuildingBeside> build_beside(std::vector<KernelToBuild> /*kernels*/, Haste /*haste*/) const {
     return nullptr;
   }

@@ -21,11 +21,11 @@ namespace clnet::ocl {
 namespace {
 
 constexpr const char* plain_options = "-cl-std=CL1.2 -w";
-/// With the guard of the header that reads_long_header() is about, which is then left out.
+/// Defines the guard of the header of reads_long_header(), which skips it.
 constexpr const char* declared_options = "-cl-std=CL1.2 -w -D_OPENCL_H_";
 constexpr const char* large_options = "-cl-std=CL1.2 -w -cl-intel-256-GRF-per-thread";
 
-/// Equal for equal programs only: every part is followed by its length.
+/// Equal only for equal programs: every part has its length in front.
 std::string key_of(const ProgramSource& program) {
   std::string key;
   const auto add = [&](std::string_view part) { key.append(part).append(fmt::format("\x01{}\x01", part.size())); };
@@ -38,7 +38,7 @@ std::string key_of(const ProgramSource& program) {
   return key;
 }
 
-/// With the numbers that the compiler gives the lines: a user's begin anew.
+/// The source with the compiler's line numbers; a user's part starts at 1.
 std::string numbered(std::string_view source) {
   std::string text;
   for (int line = 1; !source.empty(); ++line) {
@@ -50,7 +50,7 @@ std::string numbered(std::string_view source) {
   return text;
 }
 
-/// Of a user's kernel the part that is theirs, with the dtypes of its parameters: what stands between is the library's own.
+/// The user's own part of a kernel, with the dtypes of its parameters; the library's text between is left out.
 std::string without_includes(const std::string& text) {
   const auto users = text.rfind("\n#line 1 ");
   if (users == std::string::npos) return text;
@@ -59,14 +59,14 @@ std::string without_includes(const std::string& text) {
   return text.substr(0, defines) + text.substr(users + 1);
 }
 
-/// NVIDIA's compiler counts the lines of all that it is given ("<kernel>:418:3: error: ..."): those of a user's kernel get its
-/// name and the numbers that #line gives them.
+/// NVIDIA's compiler counts all lines of its input ("<kernel>:418:3: error: ..."). Lines of a user's kernel get its name and the
+/// numbers of #line.
 std::string with_users_lines(std::string log, const std::string& text) {
   constexpr std::string_view place = "<kernel>:";
   const auto directive = text.rfind("\n#line 1 \"");
   if (directive == std::string::npos) return log;
   const auto name = directive + 10, name_end = text.find('"', name);
-  // The directive's own line is the first that does not count.
+  // Numbering begins after the directive's own line.
   const auto before = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(directive), '\n') + 2;
   for (auto at = log.find(place); at != std::string::npos; at = log.find(place, at + 1)) {
     const auto digits = at + place.size(), end = log.find_first_not_of("0123456789", digits);
@@ -93,7 +93,7 @@ std::string full_source(const ProgramSource& program) {
 }
 
 std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device) {
-  // OpenCL has vload_half without cl_khr_fp16, too, but not every compiler has; and some make a call for each number.
+  // OpenCL has vload_half without cl_khr_fp16, too, but some compilers lack it, and some make a call per number.
   const bool by_hand = !device.fp16 && !has_quirk(device, "nvidia-halves");
   const std::string text = (by_hand ? "#define CLNET_HALVES_BY_HAND\n" : "") + full_source(program);
   std::vector<std::pair<std::string, std::string>> ways;
@@ -108,15 +108,15 @@ struct ProgramCache::State {
   cl::Context context;
   cl::Device device;
   DeviceInfo info;
-  std::string device_key;        ///< what a binary depends on besides its source
-  std::size_t local_memory = 0;  ///< the most that a kernel may use; 0: the driver checks it
+  std::string device_key;        ///< a binary's key besides its source
+  std::size_t local_memory = 0;  ///< limit of a kernel's local memory; 0: the driver checks it
   std::optional<DiskCache> disk;
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_future<cl::Program>> entries;
-  std::map<std::string, ProgramSource> foreseen;  ///< that nobody has asked for
+  std::map<std::string, ProgramSource> foreseen;  ///< not requested yet
   std::atomic<std::uint64_t> built{0}, loaded{0}, unforeseen{0};
 
-  /// The program of a key, built by the first thread that asks; the others wait for it. A failure is not remembered.
+  /// The program of a key. The first thread builds it, others wait. A failure is not remembered.
   cl::Program program(const ProgramSource& source, const std::string& key) {
     std::promise<cl::Program> promise;
     {
@@ -210,7 +210,7 @@ struct ProgramCache::State {
 
   void keep(const cl::Program& program, const std::string& disk_key) {
     try {
-      // A program of a wrapped context may list several devices; ours is looked up by its id.
+      // A wrapped context's program may list several devices; ours is found by its id.
       const auto devices = program.getInfo<CL_PROGRAM_DEVICES>();
       const auto binaries = program.getInfo<CL_PROGRAM_BINARIES>();
       for (std::size_t i = 0; i < devices.size() && i < binaries.size(); ++i) {

@@ -15,26 +15,27 @@
 
 namespace clnet::ocl {
 
-/// Programs that define it are built for twice the registers per work-item and half the work-items, as Intel's compilers offer.
+/// Programs with this define are built for twice the registers per work-item and half the work-items: an option of Intel's
+/// compilers.
 constexpr std::string_view large_register_file = "LARGE_REGISTER_FILE";
 
-/// What a program is built from. Defines stand as #define lines, sorted, before the source, where their values need no quoting.
+/// The source of a program. Defines become sorted #define lines before the source; their values need no quoting.
 struct ProgramSource {
-  std::string name;    ///< of a file in kernels/ without ".cl"; or a title, when `source` is given
-  std::string source;  ///< empty: the embedded file (or the one in CLNET_KERNEL_DIR); may use #include "x.clh" either way
+  std::string name;    ///< a file in kernels/ without ".cl"; or a title, where `source` is given
+  std::string source;  ///< empty: the embedded file (or that in CLNET_KERNEL_DIR); may use #include "x.clh"
   std::map<std::string, std::string> defines;
-  bool few_builtins = false;  ///< the source calls only what kernels/builtins.clh declares, as files in kernels/ do
+  bool few_builtins = false;  ///< the source calls only functions of kernels/builtins.clh, as files in kernels/ do
 
-  /// Whether it may call any of OpenCL's functions, and run for as long as it likes.
+  /// Whether it is a user's source, which may call any OpenCL function and run for any time.
   bool users() const { return !source.empty() && !few_builtins; }
 
   auto operator<=>(const ProgramSource&) const = default;
 };
 
-/// A program's text: its defines, and its source with what that includes.
+/// A program's text: its defines and its source, with includes resolved.
 std::string full_source(const ProgramSource& program);
 
-/// The texts that a program may be built from and their compiler's options: where the first does not compile, the next one.
+/// The texts and compiler options for a program, to try in order until one compiles.
 std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device);
 
 class ProgramCache {
@@ -42,20 +43,20 @@ class ProgramCache {
   ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info);
   ~ProgramCache();
 
-  /// A new kernel object of a program, which is built if need be. Throws BuildError with the compiler's log and the numbered
-  /// source; Unsupported when there is no such program file.
+  /// A new kernel object of a program; builds the program if needed. Throws BuildError with the compiler's log and the numbered
+  /// source, Unsupported where there is no such program file.
   cl::Kernel kernel(const ProgramSource& program, const std::string& function);
   /// Builds without making a kernel; several threads may build different programs at once.
   void prepare(const ProgramSource& program);
-  /// Whether it is there: neither kernel() nor prepare() would wait for a compiler.
+  /// Whether it is built: neither kernel() nor prepare() would wait for a compiler.
   bool has(const ProgramSource& program) const;
-  /// Notes a program that nobody needs yet, but somebody is likely to.
+  /// Notes a program that is likely to be needed soon.
   void foresee(const ProgramSource& program);
-  /// Those of them that are not there.
+  /// The noted programs that are not built.
   std::vector<ProgramSource> foreseen() const;
-  /// How many others were asked for.
+  /// The number of requested programs that were not foreseen.
   std::uint64_t unforeseen() const;
-  /// Programs built from source, and loaded from disk, so far.
+  /// The number of programs built from source, and loaded from disk, so far.
   std::uint64_t built() const;
   std::uint64_t loaded() const;
 

@@ -1,4 +1,4 @@
-// How a batch of commands is submitted to a context's queue, and waited for.
+// Submission of a batch of commands to a context's queue, and the wait for it.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace clnet::ocl {
 
-/// The plain queue: each command begins when those before it are done, and the driver's threads sleep when they like. Another may
-/// have reasons to hold commands back (submission_for() in lib/cl/quirks.h). Then whoever is about to wait for the device lets go
-/// of them before: nothing behind them would ever end.
+/// The base is the plain queue: each command begins after the earlier ones, and the driver's threads sleep when they like. A
+/// derived class may hold commands back (submission_for() in lib/cl/quirks.h). A thread that is about to wait for the device
+/// releases them first: otherwise nothing behind them would end.
 ///
-/// A call is what is enqueued until a result is read. One of few launches is short.
+/// A call is the set of commands up to a read. A call of few launches is short.
 class Submission {
  public:
   Submission() = default;
@@ -19,29 +19,28 @@ class Submission {
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
 
-  /// What this thread enqueues from now on may be held back until let_go().
+  /// Allows to hold back this thread's next commands until let_go().
   virtual void hold() {}
-  /// What this thread holds back begins.
+  /// Starts this thread's held-back commands.
   virtual void let_go() noexcept {}
-  /// What a command that is about to be enqueued waits for; null: nothing but those before it.
+  /// The wait list of the next command; null: only earlier commands.
   virtual const std::vector<cl::Event>* waits() { return nullptr; }
-  /// To be called when commands are enqueued, of a call that is short so far, or is not.
+  /// Call it when commands are enqueued, with whether the call is short so far.
   virtual void enqueued(bool /*is_short*/) noexcept {}
-  /// For whoever is about to wait: all that is enqueued begins, of any thread. Throws cl::Error where it cannot.
+  /// Call it before a wait: starts all enqueued commands of all threads. Throws cl::Error where it cannot.
   virtual void require_open() {}
-  /// The same for whoever is about to enqueue a read and wait for that: what wait() or enqueued() lets go may be held back till
-  /// then.
+  /// The same before enqueueing a read and waiting for it: commands that wait() or enqueued() release may stay back until then.
   virtual void require_open_for_read() {}
-  /// Whether something will never begin, as far as is known.
+  /// Whether some command is known to never begin.
   virtual bool is_stuck() const { return false; }
-  /// Behind the read of a short call, in place of looking for its end: returns when that is over, or has taken long. False where
-  /// nothing was done.
+  /// Waits after the read of a short call, in place of polling: returns when the call is over or has taken long. False: it did
+  /// nothing.
   virtual bool wait(const cl::CommandQueue& /*queue*/) { return false; }
-  /// To be called when the result of a short call, or of one that is not, is there.
+  /// Call it when a call's result has arrived, with whether the call was short.
   virtual void call_is_over(bool /*was_short*/) {}
-  /// To be called when everything enqueued is done: nothing of it shall keep the driver's threads.
+  /// Call it when all enqueued work is done: it releases the driver's threads.
   virtual void stop() {}
-  /// Forgets its OpenCL objects instead of releasing them.
+  /// Drops its OpenCL objects without releasing them.
   virtual void leave_behind() {}
 };
 

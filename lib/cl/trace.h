@@ -14,24 +14,24 @@ struct TraceEvent {
   std::string_view name, detail;
   double start_us = 0, duration_us = 0;
   double bytes = 0, flops = 0;
-  std::string_view scope = {};  ///< of the program
+  std::string_view scope = {};  ///< the program's scope
 };
 
-/// Valid JSON after every flush, also after one that fails, so that an interrupted run leaves a trace that loads.
+/// Valid JSON after every flush, also after a failed one, so that an interrupted run leaves a readable trace.
 class TraceFile {
  public:
-  /// The trace of a path, shared by all devices that write to it. Throws FileError when it cannot be written.
+  /// The trace of a path, shared by all devices that write to it. Throws FileError where it cannot be written.
   static std::shared_ptr<TraceFile> open(const std::string& path);
   explicit TraceFile(const std::string& path);
 
   /// A row of the trace, named after a device.
   int add_track(std::string_view name);
   void add(int track, const TraceEvent& event);
-  /// Writes what was added. After a failure nothing more is written, and the file holds what was there before.
+  /// Writes the added events. After a failure nothing more is written, and the file keeps its former content.
   void flush();
-  /// Why the file is not whole, or empty.
+  /// Why the file is incomplete, or empty.
   std::string failure() const;
-  /// Logs, once, why traces that nobody has closed are not whole.
+  /// Logs once why unclosed traces are incomplete.
   static void tell_failures();
 
  private:
@@ -43,7 +43,7 @@ class TraceFile {
   std::ofstream out_;
   std::string failure_;
   std::string pending_;
-  std::size_t size_ = 0;  ///< of the file
+  std::size_t size_ = 0;  ///< size of the file
   bool first_ = true;
   int tracks_ = 0;
 };

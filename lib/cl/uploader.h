@@ -1,4 +1,4 @@
-// Data on their way to a device beside the kernels: a transfer queue, pinned memory, and the buffers that go round.
+// Transfers to a device beside the kernels: a transfer queue, pinned memory, and reused buffers.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,7 @@
 
 namespace clnet::ocl {
 
-/// How data reach a buffer: `mapped` where host and device share memory, through `pinned` host memory otherwise.
+/// The way of data into a buffer: `mapped` where host and device share memory, through `pinned` host memory otherwise.
 enum class UploadPath { mapped, pinned };
 
 class Uploader {
@@ -26,7 +26,7 @@ class Uploader {
 
   /// See Context::upload.
   BufferPtr upload(std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill);
-  /// Lets go of the buffers and the pinned memory that wait for reuse.
+  /// Frees the buffers and the pinned memory that wait for reuse.
   void reclaim();
 
  private:

@@ -1,4 +1,4 @@
-// Elements of any dtype as numbers of the host.
+// Conversion of elements of any dtype to host numbers.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace clnet::exec {
 
-/// `To`: float, double, bool or an integer. C++ leaves open what an integer is made of a floating value that does not fit: here
-/// it is the nearest one, and 0 for NaN.
+/// `To`: float, double, bool or an integer. A floating value that does not fit an integer, which C++ leaves undefined, gives the
+/// nearest integer, and NaN gives 0.
 template <class To>
 void convert(Dtype from, const std::byte* source, To* target, std::size_t count);
 

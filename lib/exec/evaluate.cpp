@@ -34,8 +34,8 @@ struct Counters {
   std::atomic<std::uint64_t> evaluations, operations, kernels, host_calls, plans_made, plans_reused, repeated;
 } counters;
 
-/// Moves a leaf's bytes to the device and forgets them on the host; a scalar keeps them, to be passed by value. `value` is what
-/// the leaf held when the work was collected.
+/// Moves a leaf's bytes to the device and frees them on the host; a scalar keeps them, to be passed by value. `value` is the
+/// leaf's value at collection.
 std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, const Tensor& leaf,
                                    const std::shared_ptr<Value>& value) {
   if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value)) {
@@ -98,15 +98,15 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   }
   const auto run = [&] {
     const auto lock = device->lock();
-    // Longer ones, those that others enqueue for, and single commands begin at once.
+    // Longer plans, plans with host calls, and single commands begin at once.
     constexpr std::size_t short_plan = 64;
     std::optional<ocl::Context::Hold> hold;
     if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
-    // Compiling a new plan tells the program how far it is, and that may make handles.
+    // Compiling a new plan may run the program's on_compile() function, which may make handles.
     for (std::size_t i = 0; i < bindings.size(); ++i) bindings[i].gift = work.gift_now(i);
     const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings, options.chains);
     first_chains = plan->take_first_run() || first_chains;
-    // In their place there are others: should somebody still come to read one, it is an error and no wrong number.
+    // Their memory has new values: a late reader gets an error instead of a wrong number.
     for (const auto& leaf : run_made.overwritten) leaf->set_overwritten();
     finish(run_made.results);
   };
@@ -178,7 +178,7 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   std::vector<CallEffect> left;
   const auto publish = [&](const Results& results, std::span<const Work::Result> kept) {
     left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
-    // Another thread may have evaluated the same meanwhile: the first one's value stays.
+    // Another thread may have evaluated the same meanwhile: the first value stays.
     const auto asked_for = work.wanted.size();
     for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
     std::map<ocl::Context*, std::vector<KeptValues::Kept>> kept_values;
@@ -219,7 +219,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
 }
 
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {
-  // What is there without having been asked for may be taken away by another thread that finds no memory.
+  // Another thread that finds no memory may drop a kept value.
   for (;;) {
     eval({tensor});
     if (auto value = value_of(tensor)) {
@@ -255,7 +255,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
 namespace {
 
 void evaluate_at_once(const Tensor& tensor) {
-  // Asked at the first operation: before main() nobody could catch what a wrong value throws.
+  // Read at the first operation: before main() nothing could catch the error of a wrong value.
   static const bool eager = env::flag("CLNET_EAGER");
   if (!eager || capturing()) return;
   Tensors outputs;

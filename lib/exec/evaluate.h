@@ -1,4 +1,4 @@
-// Evaluations: of tensors, and of a collected work with other leaves.
+// Evaluation of tensors, and of a collected work with other leaves.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,27 @@ namespace clnet::exec {
 
 using Results = std::vector<std::shared_ptr<DeviceValue>>;
 
-/// Where the leaves' values are, or the evaluation is wanted, or the current one. Throws DeviceError where that is not one
-/// device, and Error for the input of a function that is being compiled.
+/// The device of the leaves' values, else `wanted`, else the current one. Throws DeviceError where these are several devices, and
+/// Error for an input of a function under compile().
 std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> values, std::shared_ptr<ocl::Context> wanted);
 
-/// Enqueues, by the options, the work's plan, which is made or found unless it is given, with `leaves` and their `values` in the
-/// place of its own. `finish` gets the values of what is wanted, then those that the plan keeps, while the device is locked.
+/// Enqueues the work's plan with `leaves` and their `values` in place of its own. Makes or finds the plan by the options, unless
+/// it is given. `finish` gets the wanted values, then those that the plan keeps, while the device is locked.
 void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
              const std::shared_ptr<ocl::Context>& device, const Options& options, std::shared_ptr<Plan>& plan,
              const std::function<void(const Results&)>& finish);
 
-/// Computes what the tensors need, and what effects on it bring: on `wanted`, or where device_of() says.
+/// Computes the tensors, and the effects that come with them: on `wanted`, or on the device of device_of().
 void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const Giving& giving = {});
-/// The same for the outside: throws nothing but clnet's own errors, and looks for anomalies.
+/// The same for public functions: throws only clnet's own errors, and looks for anomalies.
 void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const Giving& giving = {});
 
 /// The tensor's value after evaluation: never null.
 std::shared_ptr<Value> evaluated(const Tensor& tensor);
 
-/// Throws Error for the input of a function that is being compiled.
+/// Throws Error for an input of a function under compile().
 void require_given(const Value* value);
-/// Throws DeviceError where another value was made in its memory.
+/// Throws DeviceError where another value has overwritten its memory.
 void require_there(const DeviceValue& value, const Spec& spec);
 
 }  // namespace clnet::exec

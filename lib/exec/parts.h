@@ -1,4 +1,4 @@
-// A work over several devices: cut at its copies into parts, each of which one device computes by a plan of its own.
+// A work on several devices, cut at its copies into parts. One device computes each part by its own plan.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace clnet::exec {
 
-/// Which operations one device computes at a time: those that need as many copies before them. What is connected otherwise than
-/// by a copy is on one device. Parts of one stage run side by side; then come the copies that the next stage reads.
+/// The partition of a work. A part has operations of one device with the same number of copies before them; everything connected
+/// without a copy is on one device. Parts of one stage run side by side. Then come the copies that the next stage reads.
 class Parts {
  public:
-  /// Whether a work is more than one plan: it has copies, or values on several devices.
+  /// Whether a work needs several plans: it has copies, or values on several devices.
   static bool are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values);
 
   /// Where an evaluation on `wanted` computes each node of a work, as the constructor decides it.
@@ -33,18 +33,18 @@ class Parts {
   Parts(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
         std::span<const Tensor> asked);
 
-  /// Whether it would be cut in the same way with other values.
+  /// Whether the partition is the same with these values.
   bool serves(std::span<const std::shared_ptr<Value>> values) const;
 
-  /// Gets the values of what is wanted, then those of what was `kept` besides.
+  /// Receives the wanted values, then those that were `kept` besides.
   using Finish = std::function<void(const Results& results, std::span<const Work::Result> kept)>;
-  /// Runs all of them, with `leaves` and their `values` in the place of the work's own. Until `finish` is called nothing is
-  /// changed: no part takes a leaf's memory, and what throws leaves everything as it was. The devices are locked while it runs.
-  /// The host waits for what it copies. Any thread may call it.
+  /// Runs all parts with `leaves` and their `values` in place of the work's own. Nothing changes before `finish`: no part takes a
+  /// leaf's memory, and an exception leaves everything as before. The devices are locked meanwhile. The host waits for its
+  /// copies. Any thread may call it.
   void run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
            const Finish& finish);
 
-  /// What a part computes, and where; without the values of other parts.
+  /// The operations and the device of a part, without the values of other parts.
   struct Part {
     std::shared_ptr<ocl::Context> device;
     Work work;
@@ -52,21 +52,21 @@ class Parts {
   std::vector<const Part*> list() const;
 
  private:
-  /// Where a value comes from: the leaves, the results of a part, or a copy.
+  /// The source of a value: a leaf, a result of a part, or a copy.
   struct Source {
     enum class Kind : std::uint8_t { leaf, part, copy } kind;
-    std::size_t of = 0;      ///< which leaf, part or copy
+    std::size_t of = 0;      ///< index of the leaf, part or copy
     std::size_t result = 0;  ///< of a part
   };
   struct Planned : Part {
     std::size_t stage = 0;
     std::vector<Source> sources;       ///< of the work's leaves
-    std::vector<std::uint32_t> nodes;  ///< of the whole work, by the part's
+    std::vector<std::uint32_t> nodes;  ///< node numbers of the whole work, by the part's
     std::shared_ptr<Plan> plan;
   };
   struct Copy {
     std::shared_ptr<ocl::Context> device;
-    std::size_t stage = 0;  ///< which it goes before
+    std::size_t stage = 0;  ///< the stage after it
     Source from;
     Spec spec;
   };
@@ -75,11 +75,11 @@ class Parts {
   Parts() = default;
 
   std::vector<Planned> parts_;  ///< by stage
-  std::vector<Copy> copies_;    ///< by stage, each after those that it copies
+  std::vector<Copy> copies_;    ///< by stage, each after its source
   std::vector<Source> wanted_;
   std::vector<std::pair<Work::Result, std::size_t>> kept_copies_;  ///< further results of the whole work that are copies
   std::mutex mutex_;                                               ///< of the plans
-  std::vector<const ocl::Context*> homes_;                         ///< of the leaves; null: on no device
+  std::vector<const ocl::Context*> homes_;                         ///< devices of the leaves; null: none
 };
 
 }  // namespace clnet::exec

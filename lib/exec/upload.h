@@ -1,4 +1,4 @@
-// Leaves made on the device from data that a background thread prepares.
+// Leaves on a device from data of a background thread.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace clnet::exec {
 
-/// A leaf on the device whose content `fill` writes (spec.bytes() bytes), without waiting for the device. Any thread may call it.
+/// A leaf on the device with the content of `fill` (spec.bytes() bytes); does not wait for the device. Any thread may call it.
 Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill);
 
-/// The same of bytes, as many as the spec's; of whole numbers the host still knows them, and losses check labels.
+/// The same from bytes, spec.bytes() of them. The host keeps integers, so that losses can check labels.
 Tensor upload(const Spec& spec, const Device& device, std::vector<std::byte> bytes);
 
-/// A leaf with the tensor's value in memory of its own on the device: evaluates it, and waits.
+/// A leaf with a copy of the tensor's value on the device: evaluates it, and waits.
 Tensor copy_now(const Tensor& tensor, const Device& device);
 
 }  // namespace clnet::exec

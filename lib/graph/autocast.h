@@ -1,4 +1,4 @@
-// What a scope of Autocast does to the inputs of operations.
+// The casts that an Autocast scope applies to inputs of operations.
 #pragma once
 
 #include "clnet/autocast.h"
@@ -8,12 +8,12 @@ namespace clnet {
 
 /// Whether this thread is in a scope that casts.
 bool autocasting();
-/// Within a scope: the inputs as Op::precision() asks for.
+/// Within a scope: casts the inputs according to Op::precision().
 void autocast(const Op& op, Tensors& inputs);
-/// Within a scope: a floating tensor as products take it; others, and undefined ones, as they are. For functions that are made of
+/// Within a scope: casts a floating tensor as for a product; returns others, and undefined ones, unchanged. For functions of
 /// several operations.
 Tensor autocast_to_product(const Tensor& x);
-/// Converts a tensor: the operation behind cast().
+/// Converts a tensor's dtype: the operation of cast().
 Tensor convert(const Tensor& x, Dtype dtype);
 
 }  // namespace clnet

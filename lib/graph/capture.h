@@ -1,4 +1,4 @@
-// What a function that compile() runs looks at besides its inputs, told by those who hand it out.
+// The facts that a function under compile() reads besides its inputs. The readers of these facts register them here.
 #pragma once
 
 #include <cstdint>
@@ -15,42 +15,42 @@ namespace clnet {
 struct Effect;
 struct Slot;
 
-/// Stands for the value of an input or a slot, which is another one in each call: what depends on it cannot be read.
+/// Stand-in for the value of an input or a slot, which changes from call to call: a value that depends on it cannot be read.
 struct InputValue : Value {};
 
-/// An effect of every call, on a value that is there when the call begins.
+/// An effect of every call, on a value that exists when the call begins.
 struct CallEffect {
   Tensor value;
   std::shared_ptr<Effect> effect;
 };
 
 struct Capture {
-  /// A leaf that is another one in each call: what it was in the first, and where the next comes from.
+  /// A leaf that changes from call to call: its first value, and the source of the next ones.
   template <class From>
   struct Changing {
-    Tensor leaf;  ///< held, so that no other node takes its address
+    Tensor leaf;  ///< held, so that no other node gets its address
     From from;
   };
-  std::unordered_map<const Node*, Changing<std::shared_ptr<Slot>>> slots;  ///< present values of slots, or what stands for them
+  std::unordered_map<const Node*, Changing<std::shared_ptr<Slot>>> slots;  ///< present values of slots, or their stand-ins
   std::unordered_map<const Slot*, Tensor> stand_ins;
   std::vector<Changing<std::function<Tensor()>>> drawn;  ///< seeds and offsets of random numbers, in the program's order
-  std::vector<std::function<bool()>> conditions;         ///< each: what the host decided by is as it was
-  /// What the function sets on the host, by where that is: each to be done again by a call that does not run the function.
+  std::vector<std::function<bool()>> conditions;         ///< each tells whether a host decision still holds
+  /// Settings of the function on the host, by address. A call that does not run the function repeats each.
   std::unordered_map<const void*, std::function<void()>> settings;
   std::vector<CallEffect> effects;
-  const std::uint64_t id = next_id();                 ///< never 0, never used again
-  const std::uint64_t first = Node::next_sequence();  ///< what was written down before it is no value of a call
+  const std::uint64_t id = next_id();                 ///< never 0, unique in the process
+  const std::uint64_t first = Node::next_sequence();  ///< earlier nodes do not belong to a call
 
-  /// What stands for the slot's value: one leaf, whoever asks.
+  /// The stand-in for the slot's value: the same leaf for all callers.
   Tensor value_of(const std::shared_ptr<Slot>& slot);
   void add_drawn(const Tensor& leaf, std::function<Tensor()> next) { drawn.push_back({leaf, std::move(next)}); }
   static std::uint64_t next_id();
 };
 
-/// That of the function which this thread runs; null where there is none.
+/// The capture of the function that this thread runs, or null.
 Capture* capturing();
 
-/// Runs what this thread runs under `capture`, or under none, until it ends.
+/// Sets this thread's capture, or none, while it lives.
 class Capturing {
  public:
   explicit Capturing(Capture* capture);

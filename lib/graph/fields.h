@@ -1,4 +1,4 @@
-// An operation's attributes, exposed once: equality, hash, printing and tuning keys all come from here.
+// An operation's attributes, exposed once: equality, hash, printing and tuning keys come from here.
 #pragma once
 
 #include <cstdint>

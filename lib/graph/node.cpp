@@ -109,7 +109,7 @@ void Node::find_aliases(const Specs& specs) {
     aliases[i] = alias;
     ++count;
   }
-  // lower() is not called where all are, and elsewhere would be handed memory that it must not write.
+  // lower() is skipped where all outputs are views. With only some, it would get memory that it must not write.
   if (count != 0 && count != outputs.size())
     throw Error(fmt::format("{}: {} of its {} outputs are ranges of inputs; an operation has only such outputs, or none",
                             op->name(), count, outputs.size()));
@@ -149,8 +149,8 @@ std::int64_t Node::alive() { return nodes_alive; }
 
 namespace {
 
-/// What the tensor is a range of; nothing where it has a value or is computed, or is a slot's, which another thread may be
-/// cutting off from its inputs.
+/// The alias of a tensor. Null where it has a value, is computed, or belongs to a slot: another thread may be cutting that from
+/// its inputs.
 const Alias* alias_of(const Tensor& tensor) {
   const auto output = static_cast<std::size_t>(output_of(tensor));
   const auto& node = *node_of(tensor);

@@ -19,12 +19,12 @@
 
 namespace clnet {
 
-/// What an evaluated output holds; the executor defines what that is on a device.
+/// The value of an evaluated output. The executor derives the class for a device.
 struct Value {
   virtual ~Value() = default;
-  /// The bytes, where the host has them; null: only a device does.
+  /// The bytes, where the host has them; null where only a device does.
   virtual const std::byte* on_host() const { return nullptr; }
-  /// One more slot holds it, or one fewer.
+  /// Changes the number of slots that hold it.
   virtual void count(int /*by*/) {}
 };
 
@@ -37,23 +37,23 @@ struct HostValue : Value {
 
 struct Effect;
 
-/// Who refers to an output of a node and may ask for its value: tensors as handles, and inputs of nodes. What merely keeps the
-/// node alive (a pointer to it, an uncounted() tensor) is not among them. Only who is one of them can add another: what one
-/// thread finds to be its own alone stays so.
+/// Counts the references to an output of a node that may read its value: tensors as handles, and inputs of nodes. A pointer to
+/// the node and an uncounted() tensor only keep it alive and do not count. Only a counted reference can add another, so a sole
+/// owner found by one thread stays the sole owner.
 struct Holders {
   struct Counts {
     std::uint32_t handles = 0, inputs = 0;
   };
-  /// Both as they are at one moment.
+  /// Both counts at one moment.
   Counts now() const {
     const auto found = both.load(std::memory_order_acquire);
     return {static_cast<std::uint32_t>(found), static_cast<std::uint32_t>(found >> 32)};
   }
-  detail::HolderCount both{0};  ///< tensors change it
+  detail::HolderCount both{0};  ///< changed by tensors
 };
 
-/// Where a value is once it is known. Several threads may evaluate a graph that they share: each reads a slot as it is at that
-/// moment, and keeps what it found. Slots are what owns values (Value::count): nothing is made in the place of what two hold.
+/// Holds a value once it is known. Several threads may evaluate a shared graph: each reads a slot at one moment and keeps the
+/// result. Slots own values (Value::count): a value held by two slots is never overwritten.
 class ValueSlot {
  public:
   ValueSlot() = default;
@@ -67,7 +67,7 @@ class ValueSlot {
     const SpinGuard guard(busy_);
     return value_;
   }
-  /// Whether there is a value; without touching its pointer.
+  /// Whether there is a value; does not access its pointer.
   explicit operator bool() const { return known_.load(std::memory_order_acquire); }
   void set(std::shared_ptr<Value> value) {
     if (value) value->count(1);
@@ -75,10 +75,10 @@ class ValueSlot {
       const SpinGuard guard(busy_);
       swap(value);
     }
-    // What was there goes without the lock: freeing it may take others.
+    // The old value is freed without the lock: freeing it may take others.
     if (value) value->count(-1);
   }
-  /// Sets it where it still is `expected`; returns what is there then.
+  /// Sets the value where it still is `expected`; returns the value that is there then.
   std::shared_ptr<Value> exchange(const Value* expected, std::shared_ptr<Value> value) {
     if (value) value->count(1);
     std::shared_ptr<Value> now;
@@ -90,7 +90,7 @@ class ValueSlot {
     if (value) value->count(-1);
     return now;
   }
-  /// Takes `expected` away where it is here and nothing else keeps it alive, so that its memory comes free; else null.
+  /// Removes `expected` where it is here and nothing else keeps it alive, to free its memory; returns null otherwise.
   std::shared_ptr<Value> take_last(const std::weak_ptr<Value>& expected) {
     std::shared_ptr<Value> taken;
     {
@@ -102,7 +102,7 @@ class ValueSlot {
     return taken;
   }
 
-  Holders holders;  ///< of the output whose value it is
+  Holders holders;  ///< of this value's output
 
  private:
   void swap(std::shared_ptr<Value>& value) {
@@ -115,7 +115,7 @@ class ValueSlot {
   std::shared_ptr<Value> value_;
 };
 
-/// A slot per output; the first is where the node is, as most nodes have no other.
+/// One slot per output. The first lies in the node, as most nodes have one output.
 class ValueSlots {
  public:
   explicit ValueSlots(std::size_t count) : more_(count > 1 ? std::make_unique<ValueSlot[]>(count - 1) : nullptr) {}
@@ -128,37 +128,37 @@ class ValueSlots {
 };
 
 struct Node {
-  std::shared_ptr<const Op> op;  ///< empty: a leaf
-  Tensors inputs;                ///< each counts as such
+  std::shared_ptr<const Op> op;  ///< null: a leaf
+  Tensors inputs;                ///< each counts as an input
   Specs outputs;
-  std::vector<std::optional<Alias>> aliases;  ///< one per output, as Op::alias says; empty where the outputs are computed
-  ValueSlots values;                          ///< one per output; empty until evaluated
-  const std::uint64_t sequence;               ///< grows from node to node: the order in which the program asked for them
-  std::uint64_t checkpoint = 0;               ///< the call of checkpoint() that made it; 0: none
-  std::uint64_t slot = 0;  ///< the slot that it is a value of (lib/graph/slot.h): a leaf for gradients; 0: none
-  const ScopePtr scope;    ///< in which it was made
-  std::vector<std::shared_ptr<Effect>> effects;  ///< what its evaluation does to slots
-  /// Whether an evaluation computed it, and whether its value was taken away since, for want of memory.
+  std::vector<std::optional<Alias>> aliases;     ///< one per output, from Op::alias; empty where the outputs are computed
+  ValueSlots values;                             ///< one per output; empty until evaluated
+  const std::uint64_t sequence;                  ///< grows from node to node, in the program's order
+  std::uint64_t checkpoint = 0;                  ///< the call of checkpoint() that made it; 0: none
+  std::uint64_t slot = 0;                        ///< the slot of its value (lib/graph/slot.h): a leaf for gradients; 0: none
+  const ScopePtr scope;                          ///< the scope of its construction
+  std::vector<std::shared_ptr<Effect>> effects;  ///< changes of slots by its evaluation
+  /// Whether an evaluation computed it, and whether its value was dropped since, for lack of memory.
   enum class Past : std::uint8_t { none, computed, taken };
   std::atomic<Past> past{Past::none};
-  /// Of its first output among the values of a subgraph (lib/exec/collect/subgraph.h), which sets it in nodes of its own.
+  /// The number of its first output in a subgraph (lib/exec/collect/subgraph.h), which sets it in its own nodes.
   std::uint32_t number = 0;
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
-  /// The same where the inputs' specs are at hand.
+  /// The same with known specs of the inputs.
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs, const Specs& input_specs);
-  /// The operation of another node over inputs of the same specs. It has no value, slot, checkpoint or effects.
+  /// A node with another node's operation and inputs of the same specs. It has no value, slot, checkpoint or effects.
   Node(const Node& other, Tensors inputs);
   /// Frees long chains of nodes in a loop, whether inputs or functions lead along them: recursion would overflow the stack.
   ~Node();
-  /// Whether every output is a range of an input: nothing is computed.
+  /// Whether every output is a range of an input, so that nothing is computed.
   bool is_view() const;
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
   /// The sequence number of the next node.
   static std::uint64_t next_sequence();
-  /// Nodes alive in the process, so that tests can show that a training loop does not leak.
+  /// The number of nodes alive in the process: tests show that a training loop does not leak.
   static std::int64_t alive();
 
  private:
@@ -166,13 +166,13 @@ struct Node {
   void find_aliases(const Specs& input_specs);
 };
 
-/// The node that a tensor is an output of, and which one it is.
+/// The node of a tensor, and the index of its output.
 inline const std::shared_ptr<Node>& node_of(const Tensor& tensor) { return detail::access::node(tensor); }
 inline int output_of(const Tensor& tensor) { return detail::access::output(tensor); }
 inline Tensor tensor_of(std::shared_ptr<Node> node, int output) { return detail::access::make<Tensor>(std::move(node), output); }
 
-/// The same, for what an evaluation or a cache within the library holds: no handle, whoever asks how many there are. Moved it
-/// stays so, and its copies are handles.
+/// An uncounted tensor, for evaluations and caches within the library: it is no handle. A moved one stays uncounted; copies are
+/// handles.
 inline Tensor uncounted(std::shared_ptr<Node> node, int output) {
   return detail::access::make<Tensor>(std::move(node), output, detail::Counted::not_at_all);
 }
@@ -181,26 +181,26 @@ std::vector<Tensor> uncounted(std::span<const Tensor> tensors);
 
 Specs specs_of(const Tensors& tensors);
 
-/// What gradients flow to from a node with an operation: its inputs, or Op::differentiated().
+/// The tensors that gradients flow to from a node with an operation: its inputs, or Op::differentiated().
 std::span<const Tensor> differentiated(const Node& node);
 
-/// The list of solvers that compute a node with an operation: TuningHints::list, or the operation's name.
+/// The name of the solver list of a node with an operation: TuningHints::list, or the operation's name.
 std::string_view solver_list(const Node& node);
 
 /// A leaf that holds a value.
 Tensor make_leaf(Spec spec, std::shared_ptr<Value> value);
-/// A range of another tensor's elements: as many as it is asked for, from an element on.
+/// A range of another tensor's elements: the reader's number of elements, from an offset on.
 struct Range {
   Tensor tensor;
   std::int64_t offset = 0;
 };
-/// The tensor in whose memory the elements of `tensor` lie, and where they begin: itself, unless it is a view without a value
-/// yet.
+/// The tensor whose memory contains the elements of `tensor`, and their offset. It is `tensor` itself, unless that is a view
+/// without a value yet.
 Range root_of(const Tensor& tensor);
-/// The same as long as every element is meant: what `tensor` is under other shapes.
+/// The same while views keep all elements: the tensor behind reshapes of `tensor`.
 Tensor source_of(const Tensor& tensor);
 
-/// What the executor wants to know of each new node (CLNET_EAGER); null: nothing.
+/// The executor's hook for new nodes (CLNET_EAGER); null: none.
 extern void (*node_made)(const Tensor& first_output);
 
 }  // namespace clnet

@@ -1,4 +1,4 @@
-// A check of operations' arguments that tells an operation's user which one was forgotten.
+// Checks of operations' arguments, with the operation's and the argument's name in the error.
 #pragma once
 
 #include <initializer_list>
@@ -16,16 +16,16 @@ struct Argument {
 
 /// Throws Error naming the operation and the first argument that is undefined.
 void require_defined(std::string_view op, std::initializer_list<Argument> arguments);
-/// A shape; where extents are negative or too many for a tensor, the ShapeError names the operation.
+/// A shape. Throws ShapeError, with the operation's name, where extents are negative or too many for a tensor.
 Shape shape_of(std::string_view op, std::vector<std::int64_t> extents);
-/// `dim`, negative from the end, as 0 .. rank - 1 of the tensor. Throws ShapeError naming the operation where there is none.
+/// `dim` as 0 .. rank - 1 of the tensor; negative ones count from the end. Throws ShapeError, with the operation's name, where it
+/// is out of range.
 int require_dim(std::string_view op, const Tensor& x, int dim);
-/// The same for operations along a line, to which a scalar is a line of one element: dimensions 0 and -1 are 0 of it, as in
-/// PyTorch.
+/// The same for operations along a line. A scalar counts as a line of one element with the dimensions 0 and -1, as in PyTorch.
 int require_line(std::string_view op, const Shape& shape, int dim);
-/// Throws DtypeError naming the operation where a position given as a tensor is not one i32 or i64.
+/// Throws DtypeError, with the operation's name, unless `start` is one i32 or i64.
 void require_start(std::string_view op, const Tensor& start);
-/// require_defined() for each of several, "tensors[2]".
+/// require_defined() for each of several, as "tensors[2]".
 void require_defined(std::string_view op, std::string_view name, const std::vector<Tensor>& tensors);
 
 }  // namespace clnet

@@ -1,4 +1,4 @@
-// Where in a program nodes are made: named scopes and the modules that are being called.
+// The place in a program where nodes are made: named scopes and the modules in a call.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,21 @@ using ScopePtr = std::shared_ptr<const Scope>;
 
 struct Scope {
   ScopePtr outer;
-  std::string name;                         ///< empty where it is of a gradient
-  std::shared_ptr<const Op> gradient = {};  ///< the operation whose gradient is made here
+  std::string name;                         ///< empty for a gradient's scope
+  std::shared_ptr<const Op> gradient = {};  ///< the operation whose gradient is built here
 };
 
-/// The innermost scope of this thread; null where there is none.
+/// The innermost scope of this thread, or null.
 const ScopePtr& scope_now();
 
-/// "layer1.conv2", with " (gradient of sqrt)" behind where it is of one; empty outside of all.
+/// "layer1.conv2", followed by " (gradient of sqrt)" in a gradient; empty outside of all scopes.
 std::string to_string(const ScopePtr& scope);
 
-/// Puts a scope in the place of this thread's until it ends.
+/// Replaces this thread's scope while it lives.
 class InScope {
  public:
   explicit InScope(ScopePtr scope);
-  /// One within this thread's; without a name the same.
+  /// A new scope within this thread's; without a name the same scope.
   explicit InScope(const std::string& name);
   ~InScope();
   InScope(const InScope&) = delete;

@@ -1,5 +1,5 @@
-// Slots: places whose value changes over time (parameters, running statistics, an optimizer's state), and what is to become of
-// one when a node is evaluated.
+// Slots: places whose value changes over time (parameters, running statistics, an optimizer's state), and their changes by the
+// evaluation of a node.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,9 @@ namespace clnet {
 
 struct Value;
 
-/// Each value that a slot takes is a leaf of its own that knows the slot (Node::slot), so that no two slots are ever one value of
-/// the graph, and the gradient of an older value still finds its way. A value that is not computed yet is a node over the graph
-/// that makes it, and a leaf for everybody else: gradients stop there, and once evaluated it is a leaf indeed.
+/// Each value of a slot is a separate leaf that knows the slot (Node::slot). So two slots never share a value of the graph, and
+/// gradients of older values still reach the parameter. A pending value is a node over its graph, but a leaf for all others:
+/// gradients stop there. Evaluation makes it a real leaf.
 struct Slot {
   Slot();
   Slot(const Slot&) = delete;
@@ -45,8 +45,8 @@ std::mutex& slots_mutex();
 /// A fresh leaf of the slot.
 Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value);
 
-/// What the evaluation of a node does to a slot, once: shared by the node and all its copies, of which the first to be evaluated
-/// does it. It refers to the node's output by number and to the slot weakly, so that neither keeps the other alive.
+/// The change of a slot by the evaluation of a node, once. The node and all its copies share it, and the first one evaluated
+/// applies it. It refers to the node's output by number and to the slot weakly, so that neither keeps the other alive.
 struct Effect {
   using Update = std::function<Tensor(const Tensor& now, const Tensor& value)>;
 
@@ -54,20 +54,20 @@ struct Effect {
   ~Effect() { finish(); }
   Effect(const Effect&) = delete;
   Effect& operator=(const Effect&) = delete;
-  /// The slot's new value from its present one and the node's output; null: it is done. Threads that evaluate the same node may
-  /// ask at once, and call what they got, whatever becomes of the effect.
+  /// The slot's new value from its present one and the node's output; null: already applied. Threads that evaluate one node may
+  /// all get it, and call it even after another has applied the effect.
   std::shared_ptr<const Update> update() const;
-  /// It is done, and will not be again.
+  /// Marks it as applied.
   void finish();
 
-  const std::uint64_t order;  ///< grows from effect to effect: that of the program
+  const std::uint64_t order;  ///< grows from effect to effect, in the program's order
   const std::weak_ptr<Slot> slot;
   const int output;
 
  private:
   mutable std::mutex mutex_;
   std::shared_ptr<const Update> update_;
-  std::atomic<bool> awaited_{true};  ///< counted by the slot
+  std::atomic<bool> awaited_{true};  ///< still counted in Slot::awaited
 };
 
 }  // namespace clnet

@@ -19,10 +19,10 @@ Tensor scalar_of(T value, Dtype dtype) {
   return Tensor::from_bytes(&value, sizeof value, {Shape{}, dtype});
 }
 
-/// An integer without its fraction; what does not fit is an error rather than some other number.
+/// Truncates to an integer; throws where the value does not fit.
 template <class T>
 Tensor integer_of(double value, Dtype dtype) {
-  // The bound above the largest T is a power of two, and exact.
+  // The bound above the largest T is a power of two, hence exact.
   const double whole = std::trunc(value), end = std::ldexp(1.0, std::numeric_limits<T>::digits);
   if (!(whole >= static_cast<double>(std::numeric_limits<T>::min()) && whole < end))
     throw DtypeError(fmt::format("Tensor::scalar: {} does not fit in {}", value, to_string(dtype)));
@@ -70,7 +70,7 @@ void Tensor::count_as(detail::Counted as) noexcept {
   const auto unit = [](detail::Counted which) {
     return which == detail::Counted::not_at_all ? 0 : std::uint64_t{1} << static_cast<int>(which);
   };
-  // At once, so that nobody finds it to be neither.
+  // One atomic change, so that no thread sees it as neither.
   const auto change = unit(as) - (holders_ ? unit(counted_) : 0);
   auto& holders = node_->values[static_cast<std::size_t>(output_)].holders.both;
   if (change != 0) holders.fetch_add(change, std::memory_order_acq_rel);

@@ -59,7 +59,7 @@ Tensor xavier_normal(const Shape& shape, double gain) {
 }
 
 Tensor trunc_normal(const Shape& shape, double mean, double std, double low, double high) {
-  // By the inverse of the distribution's integral, found by bisection: no drawing anew, whatever part of it is left.
+  // Inverts the cumulative distribution by bisection: no draw is rejected, however narrow the range.
   const auto below = [](double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; };
   if (!(std > 0 && low < high)) throw Error(fmt::format("trunc_normal: std {} from {} to {} is nothing", std, low, high));
   const double first = (low - mean) / std, last = (high - mean) / std, from = below(first), to = below(last);
@@ -83,7 +83,7 @@ Tensor orthogonal(const Shape& shape, double gain) {
   const bool tall = rows > columns;
   const auto count = tall ? columns : rows, length = tall ? rows : columns;
   const auto drawn = normal({static_cast<std::int64_t>(count), static_cast<std::int64_t>(length)}).to_vector<double>();
-  // Gram-Schmidt, each vector freed from those before it twice, so that what rounding left goes, too.
+  // Gram-Schmidt; each vector is orthogonalized twice, to remove the rounding errors of the first pass.
   std::vector<std::vector<double>> vectors;
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<double> v(drawn.begin() + static_cast<std::ptrdiff_t>(i * length),

@@ -27,7 +27,7 @@ bool equal_values(const Tensor& a, const Tensor& b) {
   return left == right;
 }
 
-/// What there is instead of a name that there is not.
+/// The known names, for the error of an unknown one.
 std::string instead(const std::vector<std::string>& names) {
   constexpr std::size_t most = 8;
   if (names.empty()) return "; there are none";
@@ -66,7 +66,7 @@ Tensor Module::forward(const Tensor&) {
 
 Module& Module::operator=(const Module& other) {
   if (this == &other || state_ == other.state_) return *this;
-  // A module that is assigned assigns its members one by one, each from the other module's part of the same name.
+  // Assignment of a whole module assigns its members one by one, each from the other module's part of the same name.
   if (state_->is_part() && !(other.state_->is_part() && other.state_->known_as == state_->known_as))
     throw Error(fmt::format("module: '{}' is part of a module, which would go on with the old one; use replace()", known_as()));
   set_state(other.state_);

@@ -1,4 +1,4 @@
-// What handles of a module share.
+// The state that handles of a module share.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@
 
 namespace clnet::nn {
 
-/// While it lives, modules that this thread makes belong to a handle as child() gives it, and are not counted; or are again.
+/// While it lives, new modules of this thread belong to a Child handle and are not counted; or are counted again.
 class Uncounted {
  public:
   explicit Uncounted(bool on = true) : before_(std::exchange(here().uncounted, on)) {}
@@ -39,10 +39,10 @@ class Uncounted {
 struct HookEntry {
   ForwardHook call;
   std::uint64_t id;
-  std::uint64_t graph;  ///< in whose making it was made, by the capture's id; 0: in none
+  std::uint64_t graph;  ///< the graph in whose construction it was made, by the capture's id; 0: none
 };
 
-/// A function in a layer's place.
+/// A function as a layer.
 struct Function : Module {
   std::function<Tensor(const Tensor&)> function;
 
@@ -58,25 +58,25 @@ struct Module::State {
   std::vector<std::pair<std::string, std::shared_ptr<State>>> children;
   bool training = true;
   bool tied = false;                          ///< may have several names: see tied()
-  std::string known_as;                       ///< the name under which it was added first
+  std::string known_as;                       ///< the name of the first add()
   std::vector<std::weak_ptr<State>> parents;  ///< whose child it is
-  /// What replace() has put here: its state, its call, and itself. A handle of the child knows this state only.
+  /// The replacement by replace(): its state, its call, and itself. A handle of the child knows only this state.
   std::shared_ptr<State> successor;
   std::function<Tensor(const Tensor&)> successor_call;
   std::function<Module*()> successor_layer;
-  /// How child() calls its layer: by a copy without this state, which would hold itself, or where the layer lives.
+  /// The layer that child() calls: a copy without this state, which would be a cycle, or the layer at its own place.
   const detail::LayerClass* layer_class = nullptr;
   std::shared_ptr<Module> copied;
   std::weak_ptr<Module> pointer;
   std::vector<std::weak_ptr<const HookEntry>> hooks;
   bool dotted = false;     ///< a child's name here or below has a dot
   bool container = false;  ///< a list or dictionary, which is not called itself
-  bool function = false;   ///< of a Sequential, and no layer
-  bool stand_in = false;   ///< of a layer that is kept for child(), in the place of the one that its copies get
-  /// Modules that have this state, other than handles that child() gives.
+  bool function = false;   ///< a function of a Sequential, no layer
+  bool stand_in = false;   ///< the state of a layer kept for child(), in place of the one that its copies get
+  /// The number of modules with this state, except child() handles.
   std::atomic<long> handles{0};
 
-  /// What it and its children hold.
+  /// The contents of a module and its children.
   struct Held {
     bool trainable = false, frozen = false, buffers = false;
   };
@@ -88,7 +88,7 @@ struct Module::State {
     return found;
   }
 
-  /// In a function that compile() runs, its graph holds for the modes that it finds, and each call leaves those that it sets.
+  /// Under compile() the graph holds for the modes that it reads, and each call sets those that the function sets.
   static bool mode(const std::shared_ptr<State>& state) {
     const bool on = state->training;
     if (auto* capture = capturing(); capture && !capture->settings.contains(state.get()))
@@ -100,7 +100,7 @@ struct Module::State {
     if (auto* capture = capturing()) capture->settings[state.get()] = [state, on] { state->training = on; };
   }
 
-  /// Those that were not put here in the making of this graph, which has them within.
+  /// The hooks that were not added during the construction of this graph, which contains those.
   std::vector<std::uint64_t> hooks_outside(std::uint64_t graph) const {
     std::vector<std::uint64_t> ids;
     for (const auto& hook : hooks)
@@ -108,14 +108,14 @@ struct Module::State {
     return ids;
   }
 
-  /// What stands for this state now.
+  /// The present state: its own, or its replacement's.
   static const std::shared_ptr<State>& present(const std::shared_ptr<State>& state) {
     const auto* at = &state;
     while ((*at)->successor) at = &(*at)->successor;
     return *at;
   }
 
-  /// The same; in a function that compile() runs, its graph holds as long as that and the hooks do.
+  /// The same; under compile() the graph holds while this answer and the hooks stay the same.
   static const std::shared_ptr<State>& noted_present(const std::shared_ptr<State>& state) {
     const auto& found = present(state);
     if (auto* capture = capturing())
@@ -125,7 +125,7 @@ struct Module::State {
     return found;
   }
 
-  /// The copy that belongs to the clone that is being made, or the state itself where none is.
+  /// The state's copy in the clone under construction, or the state itself where there is none.
   static std::shared_ptr<State> copy_of(const std::shared_ptr<State>& state) {
     auto* cloning = cloning_now();
     if (!cloning || !state) return state;
@@ -168,7 +168,7 @@ struct Module::State {
     return std::any_of(parents.begin(), parents.end(), [&](const auto& candidate) { return candidate.lock() == parent; });
   }
 
-  /// Is a child of `parent` from now on.
+  /// Becomes a child of `parent`.
   void join(const std::shared_ptr<State>& parent, const std::string& name) {
     std::erase_if(parents, [](const auto& one) { return one.expired(); });
     if (parents.empty()) known_as = name;
@@ -187,13 +187,13 @@ struct Module::State {
       for (const auto& [name, own] : *list) see(own);
   }
 
-  /// For child(). The first layer that it can call stays.
+  /// Keeps a layer for child(): the first one that it can call.
   void keep_layer(const Module& layer, const detail::LayerClass& of, const std::weak_ptr<Module>& where) {
     if (copied || !pointer.expired()) return;
     const Module* it = &layer;
     const auto* its_class = &of;
     auto its_place = where;
-    // A handle would keep what it is a handle of.
+    // A Child handle keeps a layer itself: use that.
     if (const auto* handle = dynamic_cast<const Child*>(&layer)) {
       if (!handle->layer_) return;
       it = handle->layer_.get();
@@ -206,20 +206,21 @@ struct Module::State {
     copied = layer_class->copy(*it);
     if (copied) stand_in_for_copies(*copied);
   }
-  /// Its own state would hold it. Without any, a user's destructor could not look at the module.
+  /// Gives a kept layer a stand-in state: its own would be a cycle, and without any a user's destructor could not read the
+  /// module.
   static void stand_in_for_copies(Module& layer) {
     auto empty = std::make_shared<State>();
     empty->stand_in = true;
     layer.set_state(std::move(empty));
   }
-  /// The same of a copy, when the copies of its parts are made.
+  /// The same for a copy, when the copies of its parts exist.
   static void copy_layer(const std::shared_ptr<State>& copy, const State& original) {
     copy->layer_class = original.layer_class;
     if (!original.copied || copy->copied) return;
     copy->copied = layer_with(copy, original);
     stand_in_for_copies(*copy->copied);
   }
-  /// A copy of what `original` keeps, with this state.
+  /// A copy of the layer that `original` keeps, with this state.
   static std::shared_ptr<Module> layer_with(const std::shared_ptr<State>& state, const State& original) {
     struct Given {
       std::shared_ptr<void> outer;
@@ -250,7 +251,7 @@ struct Module::State {
       throw Error(fmt::format("module: the name '{}' is used twice", name));
   }
 
-  /// Every parameter and buffer in PyTorch's order, with its full name.
+  /// Visits every parameter and buffer in PyTorch's order, with its full name.
   void visit(const std::string& prefix, const std::function<void(const std::string&, const Parameter&, Kind)>& see) const {
     for (const auto& [name, parameter] : parameters) see(prefix + name, parameter, Kind::parameter);
     for (const auto& [name, buffer] : buffers) see(prefix + name, buffer, Kind::buffer);
@@ -269,7 +270,7 @@ struct Module::State {
     return result;
   }
 
-  /// Whether it is the other one or leads to it.
+  /// Whether it is the other state or contains it.
   bool contains(const State& other) const {
     std::unordered_set<const State*> seen;
     std::vector<const State*> open{this};
@@ -284,14 +285,14 @@ struct Module::State {
     return false;
   }
 
-  /// This and all within it; what has several names, several times.
+  /// Visits this state and all within it; one with several names, several times.
   template <class See>
   static void each(const std::shared_ptr<State>& state, const See& see) {
     see(state);
     for (const auto& [name, child] : state->children) each(noted_present(child), see);
   }
 
-  /// Where a path of names leads: the child that was added there, and whose child it is. Nothing where there is none.
+  /// The target of a path of names: the child, and its parent. Empty where there is none.
   struct Place {
     std::shared_ptr<State> parent, child;
   };
@@ -302,7 +303,7 @@ struct Module::State {
     return found.empty() ? Place{} : found[0].first;
   }
 
-  /// A name with a dot may be that of another child, too: here, and in what this is a part of.
+  /// Throws Error where a name with a dot is also another child's, here or in a module that contains this one.
   void require_clear_names() const {
     if (dotted) {
       std::map<std::string, std::string> known;

@@ -1,4 +1,4 @@
-// What modules say of themselves.
+// Texts about modules: names, warnings, summaries.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace clnet::nn {
 
-/// kind(), or the name of the module's class where that says nothing.
+/// kind(), or the name of the module's class where kind() is the default.
 std::string class_name(const Module& module);
-/// Of a parameter that no module has, when a module's forward() reads it.
+/// Warns about a parameter outside of any module when a module's forward() reads it.
 void warn_if_in_forward();
-/// Tell a summary and features() that this thread makes, if any, of a layer's output.
+/// Reports a layer's output to this thread's summary() or features(), if any.
 void note_for_summary(const void* state, const Module& module, const Tensor& output);
 void note_for_features(const void* state, const Tensor& output);
 

@@ -15,7 +15,7 @@ namespace clnet::nn {
 
 namespace {
 
-/// The values of slots that a gradient of the loss may arrive at, by the slot's id.
+/// The values of slots that a gradient of the loss may reach, by the slot's id.
 std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tensor& loss) {
   std::unordered_map<std::uint64_t, std::vector<Tensor>> result;
   std::unordered_set<const Node*> seen{node_of(loss).get()};

@@ -1,4 +1,4 @@
-// How work on many rows is divided among work-items: what reductions, softmax, normalisation and losses share.
+// Division of work on many rows among work-items, for reductions, softmax, normalisation and losses.
 #pragma once
 
 #include <algorithm>
@@ -25,18 +25,18 @@ inline std::vector<std::int64_t> vector_widths(const DeviceInfo& device) {
   return own == 16 ? std::vector<std::int64_t>{16, 8} : std::vector<std::int64_t>{own};
 }
 
-/// The largest power of two up to 256 that the device takes as a work-group.
+/// The largest power of two up to 256 that the device allows as a work-group.
 inline std::int64_t group_size(const DeviceInfo& device) {
   std::int64_t size = 256;
   while (size > static_cast<std::int64_t>(device.max_work_group_size)) size /= 2;
   return size;
 }
 
-/// The most elements of a row that a work-item of a kernel for GPUs has in registers, CLNET_AT_ONCE and MOMENTS_AT_ONCE: of rows
-/// of so many times `threads_per_row` nothing is loaded twice.
+/// The most elements of a row that a work-item of a GPU kernel keeps in registers, CLNET_AT_ONCE and MOMENTS_AT_ONCE. Rows of up
+/// to this times `threads_per_row` elements are loaded once.
 inline constexpr std::int64_t row_in_registers = 8;
 
-/// How many work-items of a group share a row: a power of two, each with about four elements or more.
+/// The number of work-items that share a row: a power of two, each with about four elements or more.
 inline std::int64_t threads_per_row(std::int64_t length, std::int64_t group) {
   std::int64_t threads = 1;
   while (threads < group && threads * 4 <= length) threads *= 2;
@@ -56,7 +56,7 @@ std::optional<std::string> needs_vectors(const Problem&, const DeviceInfo& devic
   return std::nullopt;
 }
 
-/// Their `configs` where nothing else may vary.
+/// Their `configs` where only the vector width varies.
 template <class Problem>
 std::vector<exec::Config> lane_configs(const Problem&, const DeviceInfo& device) {
   std::vector<exec::Config> result;

@@ -36,8 +36,7 @@ Parameters::Parameters(const nn::Module& module, const std::function<bool(const 
 
 namespace {
 
-/// What the sums of accumulate() and the steps that a parameter has made are called in state_dict(); no rule may call its state
-/// so.
+/// The names in state_dict() of accumulate()'s sums and of a parameter's own step count; no rule may use them for a state.
 constexpr std::string_view sum_name = "grad", step_name = "step";
 
 std::string rate_name(std::size_t group) { return fmt::format("learning_rate.{}", group); }
@@ -71,20 +70,20 @@ struct Optimizer::Impl {
     std::vector<nn::Parameter> state;
     std::optional<nn::Parameter> sum;  ///< of accumulate()
     std::size_t group;
-    std::int64_t missed;  ///< steps of the optimizer in which it stayed, or was not there yet
-    Tensor spared;        ///< under a loss scale: how many of these were skipped (i64 scalar); undefined: none
+    std::int64_t missed;  ///< steps that did not move it, also before it was added
+    Tensor spared;        ///< with a loss scale: the skipped ones among these (i64 scalar); undefined: none
   };
   struct Group {
     std::shared_ptr<const Rule> rule;
-    double rate, initial;            ///< the rates of the groups keep the proportions of the initial ones
-    std::optional<double> momentum;  ///< where one was set
+    double rate, initial;            ///< the groups' rates keep the proportions of the initial ones
+    std::optional<double> momentum;  ///< the momentum that was set, if any
   };
 
   std::string name;
   Clipping clipping;
   std::int64_t steps = 0;
   std::vector<Group> groups;
-  std::vector<Slot> slots;  ///< of all groups, in their order
+  std::vector<Slot> slots;  ///< of all groups, in order
   std::optional<Scaling> scaling;
 
   void add(const Parameters& parameters, std::shared_ptr<const Rule> rule, double rate) {
@@ -129,8 +128,8 @@ struct Optimizer::Impl {
     return slot;
   }
 
-  /// The gradient of each parameter, taken at the value that the loss was built with; undefined where the loss does not reach it
-  /// and where it is frozen.
+  /// The gradient of each parameter, at the value that the loss was built with. Undefined for parameters that are frozen or not
+  /// reached by the loss.
   std::vector<Tensor> gradients_of(const Tensor& loss) {
     if (!loss.defined()) throw Error(fmt::format("{}: the loss is undefined", name));
     nn::NamedParameters list;
@@ -147,16 +146,16 @@ struct Optimizer::Impl {
     return result;
   }
 
-  /// The gradients of the loss, in f32, by way of the scaled loss.
+  /// The gradients of the loss in f32, through the scaled loss.
   std::vector<Tensor> scaled_gradients(const Tensor& loss, const std::vector<Tensor>& inputs) {
-    if (loss.numel() != 1) return gradients(loss, inputs);  // which says what is wrong
+    if (loss.numel() != 1) return gradients(loss, inputs);  // which throws the error
     const auto device = exec::device_of_graph(loss);
     scaling->settle(device);
     const Tensor wide = cast(loss, Dtype::f32), start = reshape(scaling->moved(scaling->scale(), device), loss.shape());
     return scaling->unscaled(gradients(std::span(&wide, 1), std::span(&start, 1), inputs));
   }
 
-  /// With what accumulate() has summed.
+  /// The gradients plus the sums of accumulate().
   std::vector<Tensor> with_sums(std::vector<Tensor> all) const {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (!slots[i].sum || slots[i].parameter.frozen()) continue;
@@ -171,14 +170,14 @@ struct Optimizer::Impl {
     return gradients;
   }
 
-  /// The new values of everything that a step changes, and where they go; and which parameters move.
+  /// The new values of a step with their targets, and the parameters that move.
   struct Update {
     std::vector<std::pair<nn::Parameter, Tensor>> values;
     std::vector<bool> moves;     ///< by slot
-    std::vector<Tensor> spared;  ///< and what becomes of Slot::spared
+    std::vector<Tensor> spared;  ///< new values of Slot::spared
   };
 
-  /// Parameters with an undefined gradient stay as they are.
+  /// Parameters with an undefined gradient do not change.
   Update update(const std::vector<Tensor>& all) {
     std::vector<const Slot*> moved;
     std::vector<Tensor> gradients;
@@ -189,7 +188,7 @@ struct Optimizer::Impl {
       moved.push_back(&slots[i]);
       gradients.push_back(all[i]);
     }
-    // The formulas of rules are in f32, whatever scope a step is made in.
+    // The formulas of rules are in f32, in any Autocast scope.
     const Autocast as_written(Dtype::f32);
     const auto devices = move_to_parameters(moved, gradients);
     Tensor finite;
@@ -204,7 +203,8 @@ struct Optimizer::Impl {
     std::size_t changes = result.values.size() + moved.size();
     for (const auto* slot : moved) changes += slot->state.size();
     result.values.reserve(changes);
-    // Rules count the steps that a parameter has made: together go those of a group on one device that have made as many.
+    // Rules count the steps that a parameter has made. So parameters are updated together that share the group, the device and
+    // that count.
     std::vector<std::vector<std::size_t>> alike;
     for (std::size_t i = 0; i < moved.size(); ++i) {
       const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& members) {
@@ -241,8 +241,8 @@ struct Optimizer::Impl {
     return result;
   }
 
-  /// Where the parameters are; those that are on no device yet come to where their gradients are made. Where these are several
-  /// devices, the gradients go to their parameters, also those that depend on nothing that is on a device.
+  /// The parameters' devices; those without one get the device of their gradients. With several devices, gradients go to their
+  /// parameters, also those that depend on no device.
   Scaling::Devices move_to_parameters(const std::vector<const Slot*>& moved, std::vector<Tensor>& gradients) const {
     Scaling::Devices devices;
     auto finder = scaling ? scaling->finder() : exec::DeviceFinder();
@@ -255,20 +255,20 @@ struct Optimizer::Impl {
       several = several || (first && first != devices[i].get());
       first = devices[i].get();
     }
-    // What is made of the gradients does not know where a loss scale will be.
+    // A finder of its own: graph over the gradients does not know the device of a loss scale.
     exec::DeviceFinder plain;
     for (std::size_t i = 0; several && i < moved.size(); ++i)
       if (devices[i] && plain.find(gradients[i]) != devices[i]) gradients[i] = copy_to(gradients[i], device_with(devices[i]));
     return devices;
   }
 
-  /// Under a loss scale: the number of steps that a parameter has made.
+  /// With a loss scale: the number of steps that a parameter has made.
   Tensor made(const Slot& slot) const {
     const auto there = scaling->made() - static_cast<double>(slot.missed);
     return slot.spared.defined() ? there + slot.spared : there;
   }
 
-  /// Parameters that stay in the same steps share the count.
+  /// Parameters that miss the same steps share one count.
   void count_spared(const Tensor& finite, Update& update) const {
     const Tensor skipped = cast(logical_not(finite), Dtype::i64);
     std::map<const Node*, Tensor> next;
@@ -282,14 +282,14 @@ struct Optimizer::Impl {
     }
   }
 
-  /// The old values where the step is not made.
+  /// Keeps the old values where the step is skipped.
   static void keep_unless(const Tensor& finite, const Rule::Item& item, Rule::Result& result) {
     if (item.parameter.numel() == 0) return;
     result.parameter = where(finite, result.parameter, item.parameter);
     for (std::size_t i = 0; i < item.states.size(); ++i) result.states[i] = where(finite, result.states[i], item.states[i]);
   }
 
-  /// By slot; what was shared stays so.
+  /// By slot; shared counts stay shared.
   void keep_spared(const std::vector<Tensor>& spared, const std::function<Tensor(const Tensor&)>& kept) {
     std::map<const Node*, Tensor> shared;
     for (const auto& tensor : spared)
@@ -297,10 +297,10 @@ struct Optimizer::Impl {
     for (std::size_t i = 0; i < spared.size(); ++i) slots[i].spared = shared.at(node_of(spared[i]).get());
   }
 
-  /// Computes the update along with `more`, and only then changes anything.
+  /// Computes the update together with `more`, then changes the state: a failure changes nothing.
   void run(Update update, bool clear, std::vector<Tensor> more = {}) {
     for (auto& [target, value] : update.values) {
-      // New values take the place of old ones where only others' handles could miss these.
+      // The new values are uncounted, so that they may overwrite old ones unless other handles hold these.
       clnet::detail::access::count_as(value, clnet::detail::Counted::not_at_all);
       more.push_back(uncounted(value));
     }
@@ -315,7 +315,7 @@ struct Optimizer::Impl {
       for (const auto& [target, value] : update.values) results.push_back(node_of(value).get());
       exec::evaluate_checked(more, nullptr, {std::move(states), std::move(results)});
     }
-    // assign() would evaluate once more.
+    // Not assign(), which would evaluate once more.
     for (auto& [target, value] : update.values) target.set(value);
     ++steps;
     for (std::size_t i = 0; i < slots.size(); ++i)
@@ -468,7 +468,7 @@ void Optimizer::remove_loss_scale() {
   std::vector<Tensor> made;
   for (const auto& slot : impl_->slots) made.push_back(impl_->made(slot));
   eval(made);
-  // Without it a parameter has made all steps but those that it missed.
+  // Without a loss scale, a parameter has made all steps except the missed ones.
   std::vector<std::int64_t> missed;
   for (const auto& tensor : made) missed.push_back(impl_->steps - tensor.item<std::int64_t>());
   for (std::size_t i = 0; i < missed.size(); ++i) {
@@ -503,7 +503,7 @@ void Optimizer::set_group_learning_rate(std::size_t group, double rate) {
   require_positive_or_zero("optimizer", "the learning rate", rate);
   auto& groups = impl_->groups;
   groups[group].rate = rate;
-  // From a rate of 0 no proportion can be told: it stays as it was.
+  // A rate of 0 gives no proportion: it remains as before.
   if (groups[0].rate == 0) return;
   if (group > 0) {
     groups[group].initial = rate * (groups[0].initial / groups[0].rate);
@@ -604,7 +604,7 @@ void Optimizer::load_state_dict(const io::StateDict& state) {
   StateReader reader(state);
   const auto steps = reader.count("step");
   std::vector<std::pair<nn::Parameter, Tensor>> changes;
-  // Of them parameters have missed some: under a loss scale of those that were made.
+  // `missed` counts from the steps actually applied when a loss scale is on.
   auto most = steps;
   if (impl_->scaling) changes = impl_->scaling->read(reader, most);
   std::vector<Tensor> sums;

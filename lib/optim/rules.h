@@ -17,8 +17,8 @@
 
 namespace clnet::optim {
 
-/// A number of the host, computed in double there; or, under a loss scale, one of the device (an f32 scalar), which alone knows
-/// how many steps were made. So a formula is written once for both.
+/// A number of the host, in double; or, with a loss scale, an f32 scalar of the device, which alone knows the number of applied
+/// steps. So one formula serves both.
 class Number {
  public:
   Number(double value) : value_(value) {}  // NOLINT(google-explicit-constructor)
@@ -33,7 +33,7 @@ class Number {
   Tensor tensor_;
 };
 
-/// f of both, which takes doubles and tensors in any combination.
+/// f of two numbers, for doubles and tensors in any combination.
 template <class F>
 Number joined(const Number& a, const Number& b, F f) {
   if (a.on_host()) return b.on_host() ? Number(f(a.value(), b.value())) : Number(f(a.value(), b.tensor()));
@@ -67,14 +67,14 @@ inline Number smaller(const Number& a, double b) {
 inline Tensor operator+(const Tensor& x, const Number& n) { return n.on_host() ? x + n.value() : x + n.tensor(); }
 inline Tensor operator*(const Tensor& x, const Number& n) { return n.on_host() ? x * n.value() : x * n.tensor(); }
 
-/// The number of the step: of those that were made, from 1.
+/// The number of the step among the applied ones, from 1.
 inline Number count_of(const Rule::Step& step) {
   return step.made.defined() ? Number(step.made) : Number(static_cast<double>(step.number));
 }
-/// 1 - beta^t: what a moving average that began at 0 has seen after t steps.
+/// 1 - beta^t: the total weight of a moving average that began at 0, after t steps.
 inline Number seen(double beta, const Rule::Step& step) {
   const auto t = count_of(step);
-  // In f32 the difference from 1 would lose the digits.
+  // expm1, as the difference from 1 would lose digits in f32.
   return t.on_host() ? Number(1 - std::pow(beta, t.value())) : Number(-expm1(t.tensor() * std::log(beta)));
 }
 
@@ -86,9 +86,9 @@ class NativeRule : public Rule {
     std::string name;
     ops::UpdateRule rule;
     ops::UpdateConstants constants;
-    std::optional<double> momentum;   ///< where the formula has one: Adam's beta1, too
+    std::optional<double> momentum;   ///< the formula's momentum, if any; Adam's beta1, too
     std::vector<std::string> states;  ///< PyTorch's names
-    double shrink_decay = 0;          ///< AdamW's
+    double shrink_decay = 0;          ///< AdamW's weight decay
     bool maximize = false;
   };
   explicit NativeRule(Settings settings) : settings_(std::move(settings)) {}
@@ -103,7 +103,7 @@ class NativeRule : public Rule {
   Settings settings_;
 };
 
-/// A rule with a weight decay and a direction, made of tensors.
+/// A rule with a weight decay and a direction, composed of operations.
 class ComposedRule : public Rule {
  public:
   enum class Decay : std::uint8_t { joins_gradient, shrinks };
@@ -114,9 +114,9 @@ class ComposedRule : public Rule {
   std::string name() const override { return name_; }
 
  protected:
-  /// The gradient downhill, with the weight decay that joins it.
+  /// The gradient to descend, with the weight decay added to it.
   Tensor slope(const Tensor& parameter, const Tensor& gradient) const;
-  /// The parameter after the weight decay that shrinks it.
+  /// The parameter after the decoupled weight decay.
   Tensor shrunk(const Tensor& parameter, const Step& step) const;
   double decay() const { return decay_; }
 
@@ -129,7 +129,7 @@ class ComposedRule : public Rule {
 
 /// share * before + (1 - share) * now.
 Tensor moving_average(const Tensor& before, const Tensor& now, const Number& share);
-/// What is kept of a momentum's sum: in a step whose momentum is 0 the one before, as in PyTorch. Another momentum makes no new
+/// The new buffer of a momentum. A step with the momentum 0 keeps the old one, as in PyTorch. A new momentum compiles no new
 /// plan.
 Tensor kept_buffer(const Tensor& before, const Tensor& now, double momentum);
 

@@ -1,5 +1,5 @@
-// Short calls that follow one another at once, on drivers whose threads sleep in between: waking them all takes longer than what
-// a small network computes.
+// Speeds up short calls in quick succession, on drivers whose threads sleep in between: waking all threads takes longer than a
+// small network.
 #pragma once
 
 #include <atomic>
@@ -13,37 +13,36 @@
 
 namespace clnet::pocl {
 
-/// Where short calls have followed one another at once for a while, and it proves to be faster, one thread of the driver works
-/// for them alone and stays awake from one to the next, while the others rest. Both are functions of the host that the driver's
-/// threads run. The first kind is put behind each call's read: it tells the caller that the read is over, and stays until the
-/// next call's commands are enqueued behind it, or for a tenth of a millisecond. The second kind sleeps in a queue of its own
-/// until calls are longer, further apart, or not there for a millisecond.
+/// Keeps one thread of the driver awake from one short call to the next, while the others rest, where that proves to be faster.
+/// It uses functions of the host that the driver's threads run. The first kind follows each call's read. It reports the end of
+/// the read, then spins until the next call's commands are enqueued, for a tenth of a millisecond at most. The second kind
+/// occupies the other threads: each sleeps in a queue of its own. It ends when calls are longer, further apart, or absent for a
+/// millisecond.
 ///
-/// Nothing depends on it but the time that calls take. The numbers are the same, whichever thread makes them; and every function
-/// returns by itself.
+/// Only the time of calls depends on it. Results are the same on any thread, and every function returns by itself.
 class Awake {
  public:
-  /// For drivers whose threads sleep, and run functions of the host (CL_EXEC_NATIVE_KERNEL), on their only device of `threads`
-  /// threads.
+  /// For drivers whose threads sleep and which run functions of the host (CL_EXEC_NATIVE_KERNEL), on their only device with
+  /// `threads` threads.
   Awake(const cl::Context& context, const cl::Device& device, unsigned threads);
-  /// Ends what rests, and waits for it.
+  /// Ends the resting functions, and waits for them.
   ~Awake();
   Awake(const Awake&) = delete;
   Awake& operator=(const Awake&) = delete;
 
-  /// To be called when commands are enqueued.
+  /// Call it when commands are enqueued.
   void call_begins();
-  /// Lets the thread go on to what is enqueued. Better late: a driver's thread and one that enqueues wait for each other's locks,
-  /// and who waits falls asleep.
+  /// Releases the thread to the enqueued commands. Late is better: a driver's thread and an enqueueing one wait for each other's
+  /// locks, and a waiting thread falls asleep.
   void release();
-  /// Whether what is enqueued is held back until release().
+  /// Whether enqueued commands are held back until release().
   bool holds_back() const;
-  /// Behind the last command of a short call, in place of sleeping: releases it, and returns when that is over, or has taken
-  /// long. False where nothing was done.
+  /// Waits after the last command of a short call, in place of sleeping: releases it, and returns when it is over or has taken
+  /// long. False: it did nothing.
   bool wait(const cl::CommandQueue& queue);
-  /// To be called when the result of a short call, or of one that is not, is there.
+  /// Call it when a call's result has arrived, with whether the call was short.
   void call_is_over(bool was_short);
-  /// All threads work again when this returns.
+  /// Returns when all threads work again.
   void stop();
 
   /// Whether threads rest.
@@ -58,10 +57,10 @@ class Awake {
   };
   static void CL_CALLBACK stay(void* arguments);
   static void CL_CALLBACK rest(void* arguments);
-  /// With mutex_ held, as all that follows but wake_all(). Has all threads but one rest; false where that cannot be, for some
-  /// maybe.
+  /// Lets all threads but one rest; false where that failed, for some perhaps. Call it, and all functions below but wake_all(),
+  /// with mutex_ held.
   bool start();
-  /// All threads work, and what is known of calls is forgotten.
+  /// Lets all threads work, and forgets all counts of calls.
   void start_counting();
   void wake_all();
 
@@ -69,18 +68,18 @@ class Awake {
   const cl::Device device_;
   const unsigned threads_;
   std::unique_ptr<State> state_;
-  std::atomic<std::uint64_t> issued_{0};  ///< functions that stay
+  std::atomic<std::uint64_t> issued_{0};  ///< number of spinning functions
   std::atomic<bool> active_{false}, between_calls_{false};
 
-  std::mutex mutex_;  ///< for what follows
+  std::mutex mutex_;  ///< guards the members below
   std::vector<cl::CommandQueue> queues_;
   Clock::time_point over_{}, began_{};
-  int close_calls_ = 0;  ///< that followed one another at once, until now
-  int wanted_calls_;     ///< before it is tried again
-  int counted_ = 0;      ///< calls measured, and in what time
+  int close_calls_ = 0;  ///< calls in quick succession so far
+  int wanted_calls_;     ///< close calls before the next attempt
+  int counted_ = 0;      ///< measured calls, and their time
   Clock::duration so_far_{};
-  bool measures_one_ = false;  ///< thread that works
-  Clock::duration usual_{};    ///< time of as many calls while all worked
+  bool measures_one_ = false;  ///< measures with one working thread
+  Clock::duration usual_{};    ///< time of as many calls with all threads
 };
 
 }  // namespace clnet::pocl

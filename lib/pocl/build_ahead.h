@@ -1,5 +1,5 @@
-// Kernels compiled before their first launch by several processes: for drivers that compile one at a time in a process and keep
-// what they compiled on disk (the quirk compiles-one-at-a-time), and for drivers whose compiler may end the process
+// Compiles kernels before their first launch in several processes. It serves drivers that compile one kernel at a time per
+// process and cache it on disk (the quirk compiles-one-at-a-time). It also serves drivers whose compiler may end the process
 // (compiler-aborts).
 #pragma once
 
@@ -14,16 +14,16 @@
 
 namespace clnet::pocl {
 
-/// Has those kernels compiled that were not before, unless they are too few for the effort: how many the processes compiled.
-/// Whatever goes wrong there costs time only, as the driver compiles in this process what is missing. Where they compile apart
-/// the processes wait some seconds for the next plan. What `progress` throws ends the processes.
+/// Compiles the new ones among the kernels in other processes, unless they are too few for the effort, and returns their number.
+/// A failure costs time only: the driver then compiles the rest in this process. If they compile apart, the processes wait some
+/// seconds for the next plan. An exception of `progress` ends the processes.
 std::size_t build_ahead(const DeviceInfo& device, const std::vector<ocl::KernelToBuild>& kernels, const BuildProcesses& processes,
                         const ocl::BuildProgress& progress = {}, const ocl::ProgramBuilt& built = {});
 
-/// Ends those that wait. Called while the process ends, or the library is unloaded.
+/// Ends the waiting processes. Called at exit, or when the library is unloaded.
 void end_build_processes();
 
-/// One process that compiles kernels while this one goes on. It ends with this.
+/// One process that compiles kernels beside this one. The destructor ends it.
 class BuildBeside final : public ocl::BuildingBeside {
  public:
   BuildBeside(const DeviceInfo& device, std::vector<ocl::KernelToBuild> kernels, BuildProcesses processes);
@@ -31,7 +31,7 @@ class BuildBeside final : public ocl::BuildingBeside {
 
  private:
   std::atomic<bool> done_{false};
-  std::jthread thread_;  ///< the last, as it uses the other
+  std::jthread thread_;  ///< the last member, as it uses the other
 };
 
 }  // namespace clnet::pocl

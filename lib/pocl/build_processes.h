@@ -1,4 +1,4 @@
-// Which processes compile kernels for this one, and where they note what they compiled.
+// The processes that compile kernels for this one, and the file of their notes.
 #pragma once
 
 #include <chrono>
@@ -9,18 +9,19 @@
 
 namespace clnet::pocl {
 
-/// How the processes are made; what is not given is found.
+/// The parameters of the processes; missing ones are found.
 struct BuildProcesses {
   std::string program;  ///< clnet-build-kernels
-  std::string folder;   ///< where the driver keeps what it compiled; which kernels are there is noted in a file of clnet's
+  std::string folder;   ///< the driver's cache; a file of clnet's in it notes the kernels that are there
   std::int64_t count = 1;
-  bool apart = false;  ///< the driver's compiler may end its process: no kernel is compiled elsewhere before it was here
-  bool idle = false;   ///< they run when nothing else does
-  std::chrono::seconds patience{60};  ///< without a program built; they are killed then
+  bool apart = false;  ///< the driver's compiler may end its process: no kernel is compiled here before it was compiled elsewhere
+  bool idle = false;   ///< they run at idle priority
+  std::chrono::seconds patience{60};  ///< limit of time without a built program; then they are killed
 };
 
-/// The processes for a device; a count of 1, and not `apart`, where they are of no use: drivers that need none, one core, no
-/// cache on disk, no program (in the folder `clnet` beside the library), or CLNET_BUILD_PROCESSES=1.
+/// The processes for a device. The count is 1, and `apart` false, where they do not help: drivers that need none, one core, no
+/// cache on disk, or no program. The program is in the folder `clnet` beside the library. CLNET_BUILD_PROCESSES=1 also sets a
+/// count of 1.
 BuildProcesses build_processes(const DeviceInfo& device);
 
 /// The file with the notes.

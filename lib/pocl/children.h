@@ -1,4 +1,4 @@
-// Processes that this one has started, by their numbers from 0 on.
+// Child processes of this one, by their numbers from 0 on.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace clnet::pocl {
 
-/// Those that run, which are killed at the end.
+/// The running children; the destructor kills them.
 class Children {
  public:
   Children() = default;
@@ -17,7 +17,8 @@ class Children {
 
   void add(std::int64_t process);
   std::int64_t count() const { return count_; }
-  /// How many still run. The others are forgotten: the host itself may wait for them, and others get their numbers.
+  /// The number of running children. Ended ones are forgotten: the host may wait for them itself, and others get their process
+  /// ids.
   std::int64_t running();
   bool crashed(std::uint32_t number) const { return crashed_.contains(number); }
 

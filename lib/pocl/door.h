@@ -1,4 +1,4 @@
-// The one door to PoCL: what lib/cl/quirks.cpp asks of this folder, and nobody else in the library does.
+// The interface of this folder to lib/cl/quirks.cpp, its only user in the library.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ namespace clnet::pocl {
 
 bool is_pocl(const DeviceInfo& info);
 
-/// `own_queue`: nobody but clnet enqueues on the queue.
+/// `own_queue`: only clnet enqueues on the queue.
 std::unique_ptr<ocl::Submission> submission_for(const cl::Context& context, const cl::Device& device, const DeviceInfo& info,
                                                 bool own_queue);
 
-/// Null where processes are of no use (build_processes()).
+/// Null where processes do not help (build_processes()).
 std::unique_ptr<ocl::Prebuilder> prebuilder_for(const DeviceInfo& device);
 /// Ends processes that wait for the next plan.
 void end_prebuilders();
 
 /// Why devices cannot be used, or empty.
 std::string why_unusable();
-/// What to install, and why there may be no device all the same.
+/// Advice on packages to install, and other reasons for a missing device.
 std::string advice();
 
 }  // namespace clnet::pocl

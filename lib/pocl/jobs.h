@@ -1,4 +1,4 @@
-// Kernels that are to be compiled, as the processes are told of them.
+// Kernels to compile, as jobs for the processes.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ struct Job {
   const ocl::ProgramSource* program = nullptr;
   nlohmann::json text;
   std::vector<std::string> kernels;  ///< for Notes
-  std::size_t size = 0;              ///< of its source
-  bool suspect = false;              ///< its first kernel is
+  std::size_t size = 0;              ///< bytes of its source
+  bool suspect = false;              ///< its first kernel is suspect
 };
 
-/// The jobs of those kernels that nothing is noted of: suspects first, then the long ones.
+/// The jobs for kernels without a note: suspects first, then the long ones.
 std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<ocl::KernelToBuild>& kernels, const Notes& notes);
 
 }  // namespace clnet::pocl

@@ -1,4 +1,4 @@
-// Kernels are built ahead by other processes.
+// The Prebuilder that builds kernels ahead in other processes.
 #pragma once
 
 #include <memory>

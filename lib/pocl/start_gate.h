@@ -1,4 +1,4 @@
-// Holds commands back until those that follow are enqueued, too.
+// A start gate: holds commands back until later ones are enqueued, too.
 #pragma once
 
 #include <atomic>
@@ -10,33 +10,33 @@
 
 namespace clnet::pocl {
 
-/// What one thread enqueues from close() to open() begins with open(), though the commands of others that come later then wait as
-/// well. Whoever closed it must open it before waiting for the device.
+/// Commands that one thread enqueues between close() and open() begin with open(). Later commands of other threads wait with
+/// them. The closing thread must open the gate before it waits for the device.
 ///
-/// A driver may refuse to open it. It is asked again by everybody who is about to wait, as nothing behind it would ever end, and
-/// who waits all the same gets an error rather than nothing; who waits already goes on when somebody has asked with success. A
-/// driver that makes no gate, in the first place, holds nothing back.
+/// A queue never hangs: if the driver refuses to open the gate, every thread that is about to wait retries, and throws when that
+/// fails. Threads that wait already continue once a retry succeeds. Where a driver makes no gate, nothing is held back.
 class StartGate {
  public:
   void close() { owner_ = std::this_thread::get_id(); }
   bool is_mine() const { return owner_.load() == std::this_thread::get_id(); }
-  /// What a command that is about to be enqueued has to wait for: null for all but the first behind a closed gate.
+  /// The wait list of the next command: null for all but the first behind a closed gate.
   const std::vector<cl::Event>* waits(const cl::Context& context);
-  /// Opens it where this thread has closed it. With drivers that are gone nothing begins, and nobody may wait.
+  /// Opens the gate where this thread has closed it. With ended drivers nothing begins, and no thread may wait.
   void open() noexcept;
-  /// For whoever is about to wait: also what drivers refused to open before, for any thread. Throws cl::Error when they do again.
+  /// Call it before a wait: also opens the gates of any thread that drivers refused before. Throws cl::Error where they refuse
+  /// again.
   void require_open();
-  /// Whether something behind it will never begin, as far as is known.
+  /// Whether some command behind it is known to never begin.
   bool is_stuck() const { return stuck_; }
-  /// Forgets the events instead of releasing them.
+  /// Drops the events without releasing them.
   void leave_behind();
 
  private:
   std::atomic<std::thread::id> owner_{};
-  cl::UserEvent event_;  ///< null until there is a command; this and what follows are the owner's
+  cl::UserEvent event_;  ///< null until there is a command; this and the members below belong to the owner
   std::vector<cl::Event> list_;
   std::mutex mutex_;
-  std::vector<cl::UserEvent> refused_;  ///< that could not be opened; what one of them needs has room before it is made
+  std::vector<cl::UserEvent> refused_;  ///< gates that could not be opened; room for one is reserved before it is made
   std::atomic<bool> stuck_{false};      ///< whether there are any
 };
 

@@ -1,4 +1,4 @@
-// How batches of commands are submitted to PoCL: behind a start gate, and with a thread that stays awake between short calls.
+// Submission of batches of commands to PoCL: behind a start gate, and with a thread that stays awake between short calls.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace clnet::pocl {
 
-/// For a driver each of whose commands wakes all of its threads (the quirk pocl-wakes).
+/// For a driver whose every command wakes all its threads (the quirk pocl-wakes).
 class GatedSubmission final : public ocl::Submission {
  public:
   /// `awake`: null where the driver's threads are left alone.

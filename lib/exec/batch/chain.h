@@ -1,4 +1,4 @@
-// The kernel that runs a list of launches, one after the other, within one command.
+// The kernel of a launch batch (chain): it runs a list of launches, one after the other, within one command.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace clnet::exec {
 
-/// Where the parts of a chain's list lie, in words of 64 bits. A list begins with the number of its tasks (work-items of all
-/// launches), of the groups that share them, of the cycles that one of them waits, and of the values that follow, of which number
-/// 0 is zero; then come the entries.
+/// The layout of a chain's list, in words of 64 bits. A list begins with four numbers. They count its tasks (work-items of all
+/// launches), the groups that share them, the cycles that a group waits, and the following values, where number 0 is zero. Then
+/// come the entries.
 struct ChainList {
   static constexpr std::size_t tasks = 0, groups = 1, patience = 2, values = 3, first_value = 4;
-  /// An entry, from its first word on. `after`: how many tasks must be done before one of its own begins.
+  /// An entry, from its first word on. `after`: the number of tasks that must be done before its own begin.
   static constexpr std::size_t kernel = 0, words = 1, its_tasks = 2, after = 3, range = 4, arguments = 7;
 };
 
-/// The counters' buffer, all zero between runs: each counter in a line of its own.
+/// The counters' buffer, all zero between runs; each counter has a cache line of its own.
 struct ChainCounters {
   static constexpr std::size_t line = 64, count = 4, bytes = line * count;
 };
@@ -25,7 +25,7 @@ struct ChainCounters {
 /// The chain's parameters, in their order.
 struct ChainParameters {
   std::size_t bases = 0;    ///< buffers
-  std::size_t scalars = 0;  ///< values that a run may change without a new list
+  std::size_t scalars = 0;  ///< number of values that a run may change without a new list
 
   static constexpr cl_uint list = 0, counters = 1, local = 2;
   static constexpr cl_uint base(std::size_t index) { return static_cast<cl_uint>(3 + index); }
@@ -33,11 +33,11 @@ struct ChainParameters {
   std::size_t bytes() const { return 8 * (3 + bases + scalars); }
 };
 
-/// Words that an argument takes in an entry: of a buffer its base, with the value to add to the element offset that follows in
-/// the upper half; of a scalar its number, or in the upper half that of its value.
+/// The words of an argument in an entry. For a buffer: its base, then the element offset, with the number of the value to add in
+/// the upper half. For a scalar: its number, or in the upper half that of its value.
 std::size_t chain_words(const Arg& arg);
 
-/// A program of one kernel, `chain`, for launches of these kernels, which are different ones.
+/// A program with one kernel, `chain`, for launches of these different kernels.
 ocl::ProgramSource chain_program(const Recording& recording, const std::vector<const Launch*>& kernels,
                                  const ChainParameters& parameters, const DeviceInfo& device);
 

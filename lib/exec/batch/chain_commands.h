@@ -1,4 +1,4 @@
-// The chains of a plan on its device: when their programs are built, and how each becomes a command.
+// The chains of a plan on its device: their programs' builds, and each chain's command.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace clnet::exec {
 
 class ChainCommands {
  public:
-  /// What a run knows.
+  /// The places of a run.
   struct Places {
     std::function<const ocl::BufferPtr&(std::size_t segment)> segment;
     std::function<const ocl::BufferPtr&(std::size_t root)> buffer;
@@ -26,19 +26,19 @@ class ChainCommands {
     std::function<bool(std::size_t command)> left_out;
   };
 
-  /// Called once at the beginning of each run: whether it may use them; `mode` as in Options. `tail` is the first command that
-  /// overwrites a leaf for good in this run. Programs that the driver has not compiled before are compiled beside a plan that
-  /// runs often; until then, and where it cannot be, its launches are made one by one, with the same results. CLNET_CHAINS=now
-  /// waits for them in the first run.
+  /// Whether this run may use chains; called once at its beginning. `mode` as in Options. `tail` is the first command that
+  /// overwrites a leaf permanently in this run. New programs are compiled beside a plan that runs often. Until then, and where
+  /// that is impossible, the launches are enqueued one by one, with the same results. CLNET_CHAINS=now waits for the programs in
+  /// the first run.
   bool ready(const Recording& recording, const Placement& placement, ocl::Context& device, std::optional<ChainMode> mode,
              std::size_t tail);
-  /// Whether they have run for the first time since this was asked: a driver may still be compiling them.
+  /// Whether they ran for the first time since the last call: a driver may still be compiling them.
   bool take_first_run() { return std::exchange(first_run_, false); }
-  /// How many commands those are that a run spares, so far.
+  /// The number of commands that a run spares, so far.
   std::size_t spared() const;
   /// The chain that begins with this command and ends before `tail`, or null.
   const Chain* at(std::size_t command, std::size_t tail) const;
-  /// Enqueues it as one command.
+  /// Enqueues the chain as one command.
   void enqueue(const Chain& chain, const Recording& recording, ocl::Context& device, const Places& places);
 
  private:
@@ -47,11 +47,11 @@ class ChainCommands {
     ::cl::Kernel kernel;
     ocl::BufferPtr list, counters;
     std::size_t groups = 0;
-    std::vector<bool> left_out;  ///< as the list says
+    std::vector<bool> left_out;  ///< those of the present list
     bool list_known = false;
     std::vector<std::uint64_t> bases;                   ///< the buffers' ids as set, or 0
     std::vector<std::optional<std::uint64_t>> scalars;  ///< as set
-    std::vector<std::uint64_t> values;                  ///< as the list says
+    std::vector<std::uint64_t> values;                  ///< those of the present list
   };
 
   void find(const Recording& recording, const Placement& placement, const DeviceInfo& device, std::size_t fewest,
@@ -59,7 +59,7 @@ class ChainCommands {
   std::vector<ocl::KernelToBuild> to_build() const;
   bool pays() const;
   void make(ocl::Context& device);
-  /// Of all chains.
+  /// The number of launches in all chains.
   std::size_t launches() const;
 
   State state_ = State::waiting;

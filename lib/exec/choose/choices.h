@@ -1,5 +1,5 @@
-// What was chosen on one device since the process began, as a text that a checkpoint carries: a training that goes on in another
-// process computes with the same kernels, whatever was measured in between.
+// The choices on one device since the process began, as text for a checkpoint. A training that continues in another process then
+// uses the same kernels, whatever was measured in between.
 #pragma once
 
 #include <cstddef>
@@ -14,37 +14,37 @@
 
 namespace clnet::exec {
 
-/// Solvers by problem, as another process chose them.
+/// Solvers by problem, from another process.
 struct StoredChoices {
-  std::string identity;  ///< all that they depend on
+  std::string identity;  ///< device, driver and version that they depend on
   std::map<std::string, Choice> solvers;
 
-  /// Throws Error where the text is none of Choices::text().
+  /// Throws Error for a text that is not from Choices::text().
   static StoredChoices parse(const std::string& text);
 };
 
 class Choices {
  public:
-  /// Problems in the text at most, so that shapes without end take neither memory nor checkpoints.
+  /// Limit of problems in the text, so that endless shapes take neither memory nor checkpoints.
   static constexpr std::size_t most = 1000;
 
   explicit Choices(std::string identity) : identity_(std::move(identity)) {}
 
-  /// A problem that is noted with two choices (of operands that lie differently, say) is of none. Warns, once, of one that is not
-  /// what is followed.
+  /// Notes a choice. A problem noted with two choices (of operands with different layouts, say) has none. Warns once where a
+  /// choice differs from the followed one.
   void note(const std::string& problem, const Choice& choice);
   bool is_noted(const std::string& problem) const;
   bool follows() const;
-  /// What was given to follow() for the problem.
+  /// The choice that follow() set for the problem.
   std::optional<Choice> followed(const std::string& problem) const;
 
-  /// What is noted, and what is followed of problems that were not met yet.
+  /// The noted choices, and the followed ones of problems not met yet.
   std::string text() const;
 
   enum class Follows : std::uint8_t {
-    no,       ///< they are of another identity, and nothing is followed
-    yes,      ///< as all that was noted so far does
-    changed,  ///< but something was noted with another choice
+    no,       ///< another identity: nothing is followed
+    yes,      ///< followed, and all noted choices agree
+    changed,  ///< followed, but a noted choice differs
   };
   Follows follow(StoredChoices stored);
 
@@ -53,7 +53,7 @@ class Choices {
   mutable std::mutex mutex_;
   std::map<std::string, std::optional<Choice>> noted_;
   std::map<std::string, Choice> followed_;
-  bool told_ = false;  ///< that something is not followed
+  bool told_ = false;  ///< a difference was reported
 };
 
 }  // namespace clnet::exec

@@ -1,4 +1,4 @@
-// Which solver to take for a node: whoever lowers a graph asks, and tells what was taken.
+// Preferred solvers of nodes: lowering asks for the choice, and reports the one taken.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ class Preferences {
   Preferences& operator=(const Preferences&) = delete;
   virtual ~Preferences() = default;
 
-  /// Nothing where the solvers' own order decides.
+  /// The preferred choice; std::nullopt: the solvers' own order decides.
   virtual std::optional<Choice> choice(const Node& node, Packed packed) const = 0;
-  /// The node was recorded with this choice.
+  /// Reports that the node was recorded with this choice.
   virtual void note(const Node& node, const Choice& choice, Packed packed) const = 0;
 };
 

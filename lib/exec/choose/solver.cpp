@@ -18,7 +18,7 @@ std::map<std::string, std::vector<std::string>, std::less<>>& registry() {
   return names;
 }
 
-/// The next item of a list with commas, those between braces aside, and takes it away.
+/// Takes the next item from a list with commas; commas between braces do not separate.
 std::string next_item(std::string_view& text) {
   std::size_t end = 0;
   for (bool inside = false; end < text.size() && (inside || text[end] != ','); ++end)

@@ -1,5 +1,5 @@
-// Competing ways to compute one operation. Each list ends with the oracle: it accepts everything, and every other solver is
-// checked against it.
+// Solvers: competing ways to compute one operation. Each list ends with the oracle, which accepts everything; every other solver
+// is checked against it.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +21,8 @@ namespace clnet::exec {
 
 class Recorder;
 
-/// Gives the pen to a solver with a configuration, and in the end back to the one around it. The recorder notes who had it.
+/// Sets the recorder's solver and configuration while it lives, and restores the former ones. The recorder notes the origin of
+/// launches.
 class Configured {
  public:
   Configured(Recorder& recorder, std::string_view op, std::string_view solver, const Config& config);
@@ -35,44 +36,44 @@ class Configured {
   const std::optional<std::size_t> outer_pen_;
 };
 
-/// The devices that a solver is made for: on others it is neither chosen nor measured, but whoever asks for it by name gets it.
+/// The devices that a solver is made for. On others it is neither chosen nor measured, but a choice by name still gets it.
 enum class MadeFor : std::uint8_t { all, gpus };
 inline bool suits(MadeFor kind, const DeviceInfo& device) { return kind == MadeFor::all || device.type != DeviceType::cpu; }
 
 template <class Problem>
 struct Solver {
   std::string_view name;
-  /// Why it cannot take the problem on this device; nothing when it can.
+  /// Why it cannot compute the problem on this device; std::nullopt: it can.
   std::optional<std::string> (*rejects)(const Problem& problem, const DeviceInfo& device);
-  /// Its configuration is recorder.config().
+  /// Records the launches; the configuration is recorder.config().
   void (*lower)(const Problem& problem, Recorder& recorder);
-  /// Why one further down the list is likely to be faster, by a model of costs; nothing when it is not. Who asks for the solver
-  /// by name gets it all the same.
+  /// Why a later solver of the list is likely to be faster, by a cost model; std::nullopt: none is. A choice by name still gets
+  /// this one.
   std::optional<std::string> (*declines)(const Problem& problem, const DeviceInfo& device) = nullptr;
-  /// The configurations worth trying on a problem that it does not refuse, the likely best first; without it, one that is empty.
+  /// The useful configurations for a problem that it does not reject, the likely best first. Null: one empty configuration.
   std::vector<Config> (*configs)(const Problem& problem, const DeviceInfo& device) = nullptr;
   MadeFor made_for = MadeFor::all;
 };
 
-/// The solver that somebody asked for: the options, the user (CLNET_SOLVER=conv2d:direct,matmul:clblast), or Choosing::preferred.
+/// The requested solver: from the options, the user (CLNET_SOLVER=conv2d:direct,matmul:clblast), or Choosing::preferred.
 struct Forced {
   Choice choice;
-  bool strict = false;    ///< a refusal is an error instead of a warning and the next solver
-  bool measured = false;  ///< preferred: no person insists on it
-  bool exact = false;     ///< the configuration is one of the solver's for a like problem, and need not be among this one's
+  bool strict = false;    ///< a refusal throws, instead of a warning and the next solver
+  bool measured = false;  ///< from a preference, not from a person
+  bool exact = false;     ///< the configuration is the solver's for a similar problem, and may be missing here
 };
 std::optional<Forced> forced_solver(std::string_view op, const Options& options = Options::now());
 std::optional<Forced> forced_solver(std::string_view op, const Choosing& choosing);
 
 bool is_avoided(std::string_view op, std::string_view solver, const Choosing& choosing);
 
-/// Notes, as Choice::text(), what could be chosen for the operations of a work that is lowered with it: every configuration of
-/// every solver that does not refuse, each solver's default first.
+/// Collects the possible choices, as Choice::text(), of the operations of a work during lowering. These are every configuration
+/// of every solver that does not reject, each solver's default first.
 class ListChoices {
  public:
-  /// Those for this operation.
+  /// The possible choices of an operation.
   std::vector<std::string> of(std::string_view op) const;
-  /// What was chosen for the first of its problems; empty: there was none.
+  /// The choice for its first problem; empty: there was none.
   std::string chosen(std::string_view op) const;
 
   void note_choice(std::string_view op, std::string choice) { choices_.emplace_back(op, std::move(choice)); }
@@ -100,7 +101,7 @@ class SolverList {
     register_solvers(op_, std::move(names));
   }
 
-  /// Records the problem with the solver and configuration that were forced, else with the first that does not refuse.
+  /// Records the problem with the forced solver and configuration, else with the first solver that does not reject.
   void lower(const Problem& problem, const DeviceInfo& device, Recorder& recorder) const {
     const auto& choosing = choosing_of(recorder);
     if (choosing.list) note_choices(problem, device, *choosing.list);
@@ -110,8 +111,8 @@ class SolverList {
     solver->lower(problem, recorder);
   }
 
-  /// Whether it is the last one, by name, that is chosen, for a list whose last one stands for another way to record. Notes what
-  /// could be chosen, as lower() does.
+  /// Whether the choice is the last solver, in a list whose last solver means another way to record. Collects the possible
+  /// choices, as lower() does.
   bool leaves(const Problem& problem, const DeviceInfo& device, const Choosing& choosing) const {
     if (choosing.list) note_choices(problem, device, *choosing.list);
     return choose(problem, device, choosing).solver == &solvers_.back();
@@ -139,7 +140,7 @@ class SolverList {
         const auto configs = configs_of(*found, problem, device);
         const auto agrees = [&](const Config& config) { return config.agrees(wanted); };
         auto config = std::find_if(configs.begin(), configs.end(), agrees);
-        // Measured with other cores or another model of costs: the solver is still the one.
+        // Measured with other cores or another cost model: the solver remains the choice.
         if (config == configs.end() && forced->measured) config = configs.begin();
         if (config != configs.end()) {
           if (broken && !forced->strict)
@@ -157,7 +158,7 @@ class SolverList {
       auto reason = solver.rejects(problem, device);
       if (!reason && !suits(solver.made_for, device)) reason = "it is made for GPUs";
       if (!reason && solver.declines) reason = solver.declines(problem, device);
-      // The oracle is all that is left.
+      // The oracle is the last resort.
       if (!reason && &solver != &solvers_.back() && is_broken(device, op_, solver.name)) reason = broken_text;
       if (!reason && is_avoided(op_, solver.name, choosing)) reason = crash_text;
       if (!reason) {

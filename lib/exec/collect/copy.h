@@ -1,4 +1,4 @@
-// copy_to(): the operation that leads from one device to another.
+// copy_to(): the operation that copies from one device to another.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace clnet::exec {
 
-/// The input's value on a device, or without one where a second input is, whose value it does not need. No plan computes it: a
-/// work is cut there, and the value goes through the host.
+/// The input's value on a device, or on that of a second input, whose value is not needed. No plan computes it: a work is cut
+/// there, and the value goes through the host.
 class CopyTo : public Op {
  public:
   explicit CopyTo(std::shared_ptr<ocl::Context> device) : device_(std::move(device)) {}
@@ -20,26 +20,26 @@ class CopyTo : public Op {
   Fields fields() const override;
   Precision precision() const override { return Precision::own; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
-  /// The gradient goes back to where the input is by the time it is computed.
+  /// The gradient goes back to the input's device at the time of its computation.
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override;
 
-  /// Null: where the second input is.
+  /// Null: the device of the second input.
   const std::shared_ptr<ocl::Context>& device() const { return device_; }
 
  private:
   std::shared_ptr<ocl::Context> device_;
 };
 
-/// The operation of a node, where it is a copy; null: it is another, or a leaf.
+/// The operation of a node that is a copy; null for others and leaves.
 const CopyTo* copy_of(const Node& node);
 
-/// Finds where tensors are, or what their graphs read. What was found to be on no device is not looked at again.
+/// Finds the devices of tensors, or of their graphs' leaves. A tensor found on no device is not searched again.
 class DeviceFinder {
  public:
   DeviceFinder() = default;
-  /// `leaf` comes to be on `device`, unless it is on one.
+  /// Treats `leaf` as on `device`, unless it is on one.
   DeviceFinder(const Tensor& leaf, std::shared_ptr<ocl::Context> device) : leaf_(uncounted(leaf)), device_(std::move(device)) {}
-  /// Null: on no device yet.
+  /// The device; null: none yet.
   std::shared_ptr<ocl::Context> find(const Tensor& tensor);
 
  private:
@@ -49,13 +49,13 @@ class DeviceFinder {
 };
 inline std::shared_ptr<ocl::Context> device_of_graph(const Tensor& tensor) { return DeviceFinder().find(tensor); }
 
-/// The tensor, which is on `from`, as it is on `to`: a copy where both are known and differ.
+/// The tensor on `to` instead of `from`: a copy where both are known and differ.
 Tensor moved(const Tensor& tensor, const std::shared_ptr<ocl::Context>& from, const std::shared_ptr<ocl::Context>& to);
 
-/// For errors: two devices may be equal, and one may have two contexts.
+/// A device's text for errors: two devices may be equal, and one may have two contexts.
 std::string label(const DeviceInfo& info);
 
-/// For a value on `here` where what it is computed with is on `there`.
+/// Throws DeviceError for a value on `here` whose other operands are on `there`.
 [[noreturn]] void refuse_two_devices(const ocl::Context& here, const ocl::Context& there);
 
 }  // namespace clnet::exec

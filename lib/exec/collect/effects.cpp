@@ -30,7 +30,7 @@ Work Effects::collect(const Giving& giving, std::span<const CallEffect> more) {
   Collector collector(walk_);
   int rounds = 1;
   for (auto fresh = collector.add(asked_); add(fresh, more); ++rounds) fresh = collector.add(wanted());
-  // An effect on what an effect made may have put another value in the place of one that is collected.
+  // An effect on another effect's result may have replaced a value that is already collected.
   if (rounds > 2) {
     collector.clear();
     collector.add(wanted());
@@ -49,7 +49,7 @@ bool Effects::add(std::span<const std::shared_ptr<Node>> nodes, std::span<const 
     pending.push_back({effect, node, std::move(update), std::nullopt});
   };
   for (const auto& node : nodes) {
-    // The nodes come in the program's order: of a node and its copies the first counts.
+    // Nodes come in the program's order; the first of a node and its copies counts.
     for (const auto& effect : node->effects) take(effect, node);
     if (node->slot != 0 && seen_.insert(node.get()).second) {
       waiting_.push_back(node);
@@ -103,9 +103,9 @@ std::vector<CallEffect> Effects::commit(const std::function<std::shared_ptr<Valu
   }
   left.reserve(effects_.size());
 
-  // What goes here, what a slot held and what an effect's update holds, is freed without the lock: by `leaves` and `effects_`.
+  // Old values of slots and functions of effects are freed without the lock: `leaves` and `effects_` hold them.
   const std::lock_guard lock(slots_mutex());
-  // New values may be made of several slots' values, so all of these are as they were read, or nothing is changed.
+  // New values may depend on several slots: all of these must be as read, or nothing changes.
   bool is_late = false;
   for (const auto& change : changes_) is_late = is_late || !change.slot->now().same(change.before);
   for (const auto& applied : effects_) is_late = is_late || (applied.change && !applied.effect->update());

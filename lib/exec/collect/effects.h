@@ -1,5 +1,4 @@
-// What an evaluation does besides computing what was asked for: slots take new values, and values of slots that were waiting are
-// computed along the way.
+// The effects of an evaluation: slots take new values, and pending values of slots are computed along the way.
 #pragma once
 
 #include <functional>
@@ -19,14 +18,14 @@
 
 namespace clnet::exec {
 
-/// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were. Several threads may
-/// evaluate nodes that they share: each effect is done by the first that commits it.
+/// Nothing changes before commit(): a failed evaluation leaves slots and effects as before. Several threads may evaluate shared
+/// nodes; the first one that commits an effect applies it.
 class Effects {
  public:
   struct Change {
     std::shared_ptr<Slot> slot;
-    Tensor value;   ///< uncounted, as are all tensors here
-    Tensor before;  ///< the slot's value that it begins with, held so that no other takes its address
+    Tensor value;   ///< uncounted, as all tensors here
+    Tensor before;  ///< the slot's first value, held so that no other gets its address
   };
 
   /// It lives as long as the evaluation.
@@ -34,18 +33,18 @@ class Effects {
   Effects(const Effects&) = delete;
   Effects& operator=(const Effects&) = delete;
 
-  /// What was asked for and all that effects on it bring; `more` effects come besides.
+  /// The work of the wanted tensors and of all their effects, and of `more` effects.
   Work collect(const Giving& giving = {}, std::span<const CallEffect> more = {});
-  /// Takes up what the nodes bring, which come in the program's order, `more` effects, and no earlier call has seen, and builds
-  /// the new values as graph, which may bring more. False: nothing new.
+  /// Adds the effects of the nodes, given in the program's order, and `more` effects, except those of earlier calls. Builds their
+  /// new values as graph, which may have further effects. Returns false where nothing is new.
   bool add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more = {});
-  /// What was asked for, then the values of slots.
+  /// The wanted tensors, then the values of slots.
   std::vector<Tensor> wanted() const;
-  /// To be called once all of wanted() is computed; `value_of` gives the values of what has none (yet, or any more). To be called
-  /// before others can find what was asked for: who finds that has its effects, too. Returns what remains to be done, by another
-  /// evaluation: all effects on slots, if another thread has changed one of them meanwhile.
+  /// Applies the effects. Call it once all of wanted() is computed; `value_of` returns the values of tensors without one (yet, or
+  /// any more). Call it before other threads can find the wanted values: a reader of these relies on their effects. Returns the
+  /// rest for another evaluation: all effects on slots, if another thread has changed one of them meanwhile.
   [[nodiscard]] std::vector<CallEffect> commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of);
-  /// The slots that change, and their new values.
+  /// The changed slots and their new values.
   const std::vector<Change>& changes() const { return changes_; }
 
  private:
@@ -53,7 +52,7 @@ class Effects {
     std::shared_ptr<Effect> effect;
     std::shared_ptr<Node> node;
     std::shared_ptr<const Effect::Update> update;
-    std::optional<std::size_t> change;  ///< nothing where the slot is gone
+    std::optional<std::size_t> change;  ///< std::nullopt where the slot is gone
   };
   void apply(Applied effect);
 

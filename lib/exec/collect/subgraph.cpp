@@ -23,7 +23,7 @@ Subgraph::Subgraph(const Work& work) {
   leaves_ = std::move(own.leaves);
   wanted_ = std::move(own.wanted);
   for (const auto& result : work.kept) kept_.push_back({tensor_of(own.nodes[result.node], result.output), result});
-  std::vector<std::shared_ptr<Node>> copies(work.value_count());  // of small views that are wanted
+  std::vector<std::shared_ptr<Node>> copies(work.value_count());  // copies of small wanted views
   for (std::size_t i = 0; i < wanted_.size(); ++i) {
     if (!shows_little(wanted_[i])) continue;
     auto& copy = copies[work.results[i]];

@@ -1,4 +1,4 @@
-// What a plan is made from: a copy of a work's nodes that no other thread sees, with everything in it known by a number.
+// The input of planning: a private copy of a work's nodes, with a number for each value.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,25 @@
 
 namespace clnet::exec {
 
-/// A node of a subgraph, by its place.
+/// The index of a node in a subgraph.
 using NodeNumber = std::size_t;
 constexpr NodeNumber none = std::numeric_limits<NodeNumber>::max();
 
 class Subgraph {
  public:
-  /// Copies the nodes, over leaves of its own. In the place of a view that is wanted and shows less than a quarter of its memory
-  /// there is a copy of it, so that a result does not keep all of that.
+  /// Copies the nodes over new leaves. A wanted view of less than a quarter of its memory becomes a copy, so that the result does
+  /// not keep the whole memory.
   explicit Subgraph(const Work& work);
 
-  /// Each after those that it reads.
+  /// The nodes, each after its inputs.
   const std::vector<std::shared_ptr<Node>>& nodes() const { return nodes_; }
-  /// The work's, in its order. They have values; nothing else has one.
+  /// The work's leaves, in its order. Only they have values.
   const std::vector<Tensor>& leaves() const { return leaves_; }
   const std::vector<Tensor>& wanted() const { return wanted_; }
-  /// A further result, to be kept where it is written anyway.
+  /// A further result, kept where a launch writes it anyway.
   struct Kept {
     Tensor tensor;
-    Work::Result of;  ///< the work's
+    Work::Result of;  ///< its place in the work
   };
   const std::vector<Kept>& kept() const { return kept_; }
 
@@ -41,17 +41,17 @@ class Subgraph {
   }
   std::size_t value_count() const { return roots_.size(); }
   bool is_leaf(ValueNumber value) const { return value < leaves_.size(); }
-  /// The node whose output it is; `none`: it is a leaf.
+  /// The node of a value; `none` for a leaf.
   NodeNumber producer(ValueNumber value) const { return producers_[value]; }
 
-  /// The value in whose memory another one's elements lie, and where they begin: itself, unless it is a view.
+  /// The value whose memory contains another value's elements, and their offset: itself, unless it is a view.
   struct Root {
     ValueNumber value;
     std::int64_t offset;  ///< in elements
   };
   const Root& root(ValueNumber value) const { return roots_[value]; }
   const Root& root(const Tensor& tensor) const { return root(number(tensor)); }
-  /// The node that computes the tensor's elements; `none`: they are a leaf's.
+  /// The node that computes the tensor's elements; `none` for those of a leaf.
   NodeNumber source(const Tensor& tensor) const { return producer(root(tensor).value); }
 
   /// An input of a node.
@@ -59,7 +59,7 @@ class Subgraph {
     NodeNumber node;
     std::size_t input;
   };
-  /// The inputs that are the value itself, in the nodes' order. Views are nodes, too.
+  /// The inputs that are this value, in the nodes' order. Views are nodes, too.
   std::span<const Use> uses(ValueNumber value) const;
   bool is_wanted(ValueNumber value) const { return wants_[value]; }
   bool is_kept(ValueNumber value) const { return keeps_[value]; }
@@ -77,26 +77,26 @@ class Subgraph {
   std::vector<NodeNumber> producers_;
   std::vector<Root> roots_;
   std::vector<bool> wants_, keeps_;
-  std::vector<std::size_t> first_uses_;  ///< and where the last one's end
+  std::vector<std::size_t> first_uses_;  ///< one more entry than values: the end
   std::vector<Use> uses_;
 };
 
-/// Another subgraph over the same leaves, made node by node from one that stays as it is.
+/// Builds another subgraph over the same leaves, node by node; the given one stays unchanged.
 class Rebuilding {
  public:
   explicit Rebuilding(const Subgraph& from);
 
-  /// What stands for a value of the given subgraph; undefined: nothing yet.
+  /// The replacement of a value of the given subgraph; undefined: none yet.
   const Tensor& now(ValueNumber value) const { return now_[value]; }
   const Tensor& now(const Tensor& tensor) const { return now(Subgraph::number(tensor)); }
   void set(const Tensor& tensor, Tensor now) { now_[Subgraph::number(tensor)] = std::move(now); }
-  /// Adds a node, which reads what is there.
+  /// Adds a node over nodes that are there.
   void add(std::shared_ptr<Node> node) { nodes_.push_back(std::move(node)); }
-  /// Adds a node that stands for one of the given subgraph, with the same outputs.
+  /// Adds a node that replaces one of the given subgraph, with the same outputs.
   void put(NodeNumber instead, std::shared_ptr<Node> node);
-  /// Adds a copy of a node of the given subgraph, over what stands for its inputs, and lets it stand for that.
+  /// Adds a copy of a node over the replacements of its inputs; the copy replaces the node.
   void copy(NodeNumber node);
-  /// Wants what stands for what was wanted, and keeps what stands for what was kept, where anything does.
+  /// Finishes with the replacements of wanted and kept values; a kept value without one is dropped.
   Subgraph finish() &&;
 
  private:

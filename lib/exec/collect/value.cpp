@@ -26,7 +26,7 @@ void DeviceValue::set_overwritten() {
 }
 
 DeviceValue::~DeviceValue() {
-  // A forked child has the locks as its parent's threads held them, and the memory is not its own to free.
+  // A forked child has the locks in the state of its parent's threads, and must not free the memory.
   if (auto* made = made_of_it.load(); made && !ocl::drivers_gone()) made->drop(id);
 }
 

@@ -1,4 +1,4 @@
-// What an evaluated output holds: a part of a device buffer.
+// The value of an evaluated output: a part of a device buffer.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@
 
 namespace clnet::exec {
 
-/// Keeps what was made of values, for as long as these live.
+/// Keeps objects derived from values while these live.
 class MadeOfValues {
  public:
-  /// The value of this id is gone.
+  /// The value with this id was destroyed.
   virtual void drop(std::uint64_t value) = 0;
 
  protected:
@@ -23,36 +23,36 @@ class MadeOfValues {
 
 struct DeviceValue : Value {
   DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr memory, std::int64_t first);
-  /// What was made of it and kept goes with it.
+  /// Objects derived from it are dropped, too.
   ~DeviceValue() override;
   DeviceValue(const DeviceValue&) = delete;
   DeviceValue& operator=(const DeviceValue&) = delete;
 
-  const std::uint64_t id;  ///< never given twice in a process
+  const std::uint64_t id;  ///< unique in a process
   std::shared_ptr<ocl::Context> device;
   const ocl::BufferPtr buffer;
-  std::int64_t offset;                             ///< of the first element, in elements
-  std::atomic<MadeOfValues*> made_of_it{nullptr};  ///< the device's, which lives as long; null: nothing was made of it
-  /// Another value has been made in its memory: whoever reads it gets an error, and who has it holds no memory any more.
+  std::int64_t offset;                             ///< offset of the first element, in elements
+  std::atomic<MadeOfValues*> made_of_it{nullptr};  ///< the device's cache, which outlives it; null: nothing was derived
+  /// Another value has overwritten its memory: readers get an error, and it holds no memory any more.
   std::atomic<bool> overwritten{false};
-  /// What it was uploaded from, kept of whole numbers, so that labels can be checked without waiting for the device. Set before
-  /// anyone else knows the value.
+  /// The uploaded host data, kept for integers, so that labels can be checked without a wait for the device. Set before any other
+  /// thread knows the value.
   std::shared_ptr<const HostValue> uploaded;
-  /// The program has the memory in its hands, and may write there.
+  /// The program has access to the memory, and may write there.
   std::atomic<bool> is_lent{false};
 
   const std::byte* on_host() const override { return uploaded && !is_lent ? uploaded->on_host() : nullptr; }
   void count(int by) override {
     if (!overwritten) buffer->count(by);
   }
-  /// To be called by who found one slot to be its sole owner.
+  /// Call it only where one slot is its sole owner.
   void set_overwritten();
-  /// Keeps what it was uploaded from, if that is worth keeping.
+  /// Keeps the uploaded data where they are useful.
   void keep(const Spec& spec, std::shared_ptr<const HostValue> from);
 };
 
-/// A one-element leaf in host memory: kernels get it by value, everything else through a small buffer made on demand. A slot's is
-/// none: its next value comes from the device, and would need another plan.
+/// A one-element leaf in host memory: kernels get it by value, other users through a small buffer. A slot's value is never one:
+/// its next value comes from the device, and would need another plan.
 inline bool is_host_scalar(const Tensor& leaf, const Value* value) {
   return leaf.numel() == 1 && node_of(leaf)->slot == 0 && dynamic_cast<const HostValue*>(value) != nullptr;
 }

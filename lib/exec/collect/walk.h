@@ -1,4 +1,4 @@
-// Walks over graph that other threads may be evaluating.
+// Traversal of graph that other threads may evaluate.
 #pragma once
 
 #include <memory>
@@ -8,23 +8,23 @@
 
 namespace clnet::exec {
 
-/// A slot's value that waited needs no inputs any more once it is computed. They are cut off as soon as nobody walks over them:
-/// what looks at a graph's inputs, be it to evaluate or not, says so here.
+/// A pending value of a slot does not need its inputs once it is computed. They are cut off when the last Walk over them ends. So
+/// every reader of a graph's inputs, in an evaluation or not, enters nodes through a Walk.
 class Walk {
  public:
   Walk() = default;
-  /// Cuts off what it was the last to look at.
+  /// Cuts off inputs that no other Walk reads.
   ~Walk();
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
-  /// Whether the node's inputs may be looked at, for as long as this lives. False: the node has got its value.
+  /// Whether the node's inputs may be read while this lives. False: the node has a value by now.
   bool enter(const std::shared_ptr<Node>& node) { return node->slot == 0 || enter_waiting(node); }
 
  private:
   bool enter_waiting(const std::shared_ptr<Node>& node);
 
-  std::vector<std::shared_ptr<Node>> nodes_;  ///< that wait or did; each as often as it was entered
+  std::vector<std::shared_ptr<Node>> nodes_;  ///< pending nodes or former ones; one entry per enter()
 };
 
 }  // namespace clnet::exec

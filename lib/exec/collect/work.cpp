@@ -23,7 +23,7 @@ bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin
 void Collector::enter(const Tensor& tensor, Found& found) {
   if (found.computed || found.is_leaf(output_of(tensor))) return;
   auto value = value_of(tensor);
-  // What another thread has computed since, and perhaps cut off from its inputs, has a value by now.
+  // A node that another thread has computed since, and perhaps cut from its inputs, has a value by now.
   if (!value && !walk_.enter(node_of(tensor))) value = value_of(tensor);
   if (value) {
     found.leaves.push_back(output_of(tensor));
@@ -49,7 +49,7 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
       }
     }
     enter(tensor, found);
-    // Another thread may have given it its value since.
+    // Another thread may have set its value since.
     if (found.computed) work_.wanted.push_back(uncounted(tensor));
     while (!stack_.empty()) {
       auto& visit = stack_.back();
@@ -64,7 +64,7 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
       }
     }
   }
-  // As the program asked for them: of several gradients each is used up before the next is made, so that less is alive at once.
+  // In the program's order: each of several gradients is used up before the next is made, so that fewer are alive at once.
   const auto earlier = [](const auto& a, const auto& b) { return a->sequence < b->sequence; };
   std::sort(fresh.begin(), fresh.end(), earlier);
   auto& nodes = work_.nodes;
@@ -92,8 +92,8 @@ Work Collector::take(const Giving& giving) {
     const auto first = asked.begin() + work_.first_outputs[k];
     its_asked.assign(first, first + static_cast<std::ptrdiff_t>(node.outputs.size()));
     if (its.asked) seen[k] = Seen::asked;
-    // What is asked for has a value from now on, whoever holds it. Where it is to take a leaf's place, others would miss the
-    // leaf.
+    // A wanted node has a value afterwards, whoever holds it. But one that takes a leaf's place must have no other holders: these
+    // would miss the leaf.
     if (sole_owner(node, its.readers, its.asked && giving.has_result(&node) ? std::vector<bool>{} : its_asked)) continue;
     seen[k] = Seen::outside;
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
@@ -103,11 +103,11 @@ Work Collector::take(const Giving& giving) {
   return std::move(work_);
 }
 
-/// A value of which somebody holds what depends on it, however far behind, may be needed again: what has no value is computed
-/// anew, and a gradient reads what was in between. So a leaf is given for good only if all that depends on it goes with the
-/// evaluation. What is merely rewritten may be read by one node, whose value is there from then on, in its own name or a slot's,
-/// so that nothing that is computed anew goes back behind it; and whose gradient needs no value of the leaf, as nothing but a
-/// slice's change may be recorded so.
+/// A leaf's value may be needed again while anything that depends on it is held: values are recomputed, and gradients read
+/// intermediates. So a leaf is given permanently only if everything that depends on it ends with the evaluation.
+///
+/// A rewritten leaf may have one reader. The reader's value exists afterwards, in its own name or a slot's, so no recomputation
+/// goes back behind it. Its gradient needs no value of the leaf: only a slice's change may be recorded that way.
 void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) {
   const auto& nodes = work_.nodes;
   work_.gifts.assign(work_.leaves.size(), Gift::nothing);
@@ -116,11 +116,11 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
   for (std::size_t i = 0; i < work_.leaves.size(); ++i) {
     const auto& node = node_of(work_.leaves[i]);
     if (node->outputs.size() != 1 || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
-    // A slot's value that waited is cut off from its inputs, by another thread perhaps at this moment: they are not looked at.
+    // A pending slot value may be cut from its inputs by another thread right now: they are not read.
     if (node->slot == 0 && !node->inputs.empty()) continue;
     const bool of_slot = giving.has_leaf(node.get());
     const auto& its = found_.at(node.get());
-    // What is asked for is there afterwards.
+    // A wanted value exists afterwards.
     if (its.asked || !sole_owner(*node, {of_slot ? 1U : 0U, its.readers}) || (!of_slot && its.readers != 1)) continue;
     candidates[i] = true;
     work_.own_holders[i] = {of_slot ? 1U : 0U, its.readers};
@@ -128,8 +128,8 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
   }
   if (std::find(candidates.begin(), candidates.end(), true) == candidates.end()) return;
 
-  // By node: whether somebody holds it, or what depends on it; and whether a slot's value that waited, a leaf from now on, is all
-  // that reads it.
+  // By node: `stays`, whether it or a dependent is held; `in_slot`, whether its only reader is a pending slot value, a leaf from
+  // now on.
   std::vector<bool> stays(nodes.size()), in_slot(nodes.size());
   for (std::size_t k = nodes.size(); k-- > 0;) {
     const auto& node = *nodes[k];
@@ -173,7 +173,7 @@ Work collect(std::span<const Tensor> tensors) {
 }
 
 void Work::number() {
-  // By node: of its first output, and of leaves among its outputs.
+  // By node: the numbers of its first output, and of leaves among its outputs.
   struct Numbers {
     ValueNumber first = 0;
     std::vector<std::pair<int, ValueNumber>> leaves = {};

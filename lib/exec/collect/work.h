@@ -1,4 +1,4 @@
-// What an evaluation has to do, read off the graph.
+// The work of an evaluation, collected from the graph.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,14 @@ namespace clnet::exec {
 inline ValueSlot& slot_of(const Tensor& tensor) { return node_of(tensor)->values[static_cast<std::size_t>(output_of(tensor))]; }
 inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return slot_of(tensor).get(); }
 
-/// What a leaf's memory may take when the evaluation is the last that reads it: nothing; what rewrites parts of it, and may be
-/// made again if the evaluation fails (Launch::if_in_place); or whatever is made of it element by element, as whoever asks for
-/// the evaluation has said (Giving).
+/// The values that may overwrite a leaf's memory, if the evaluation is its last reader. nothing: no value. rewritten: a partial
+/// rewrite that may be repeated after a failure (Launch::if_in_place). any: any elementwise result, as the caller has permitted
+/// (Giving).
 enum class Gift : std::uint8_t { nothing, rewritten, any };
 
-/// New values may be made in the memory of `leaves`, each of which is a slot's value: when the evaluation has succeeded, the
-/// caller sets all of the slots to `results` and lets go of the graph between the two. The slot's handle is the only one that
-/// the caller has of a leaf; of a result it has none, but uncounted() tensors. A failure half-way loses the leaves (see
-/// Plan::replay).
+/// Permits new values in the memory of `leaves`, each the value of a slot. After success the caller sets all these slots to
+/// `results` and drops the graph between. Its only handle of a leaf is the slot's; of the results it has uncounted() tensors
+/// only. A failure half-way loses the leaves (see Plan::replay).
 class Giving {
  public:
   Giving() = default;
@@ -38,17 +37,17 @@ class Giving {
   std::vector<const Node*> leaves_, results_;  ///< sorted
 };
 
-/// A value of a work, by number: the leaves first, in their order, then the outputs of the nodes in theirs.
+/// The number of a value of a work: leaves first, then the outputs of the nodes, both in order.
 using ValueNumber = std::uint32_t;
 
-/// The nodes to compute, each after those that it needs, the leaves that they read with their values, and what is asked for: as
-/// they were found at one time, whatever other threads evaluate meanwhile.
+/// The nodes to compute in topological order, the leaves with their values, and the wanted results. It is a snapshot of one
+/// moment, whatever other threads evaluate meanwhile.
 struct Work {
   std::vector<std::shared_ptr<Node>> nodes;
   std::vector<Tensor> leaves;                  ///< uncounted, as are all tensors here
   std::vector<std::shared_ptr<Value>> values;  ///< of the leaves
-  std::vector<Gift> gifts;                     ///< of the leaves; empty: of all nothing
-  std::vector<Holders::Counts> own_holders;    ///< of the leaves that give something: the work's and the asker's
+  std::vector<Gift> gifts;                     ///< by leaf; empty: all `nothing`
+  std::vector<Holders::Counts> own_holders;    ///< holders of the giving leaves that belong to the work and its caller
   std::vector<Tensor> wanted;                  ///< results of `nodes`
   /// Output `output` of nodes[node].
   struct Result {
@@ -56,35 +55,34 @@ struct Work {
     int output;
     auto operator<=>(const Result&) const = default;
   };
-  /// What was asked for and had a value, which is held here: by what it is an output of.
+  /// A wanted tensor that had a value, which is held here, with its node's output.
   struct Present {
     const Node* node;
     int output;
     std::shared_ptr<Value> value;
   };
   std::vector<Present> present;
-  std::vector<Result> kept;  ///< further results, to be kept where they are written anyway; in order
+  std::vector<Result> kept;  ///< further results, kept where launches write them anyway; in order
 
   // Set by number(), once all nodes and leaves are there:
-  std::vector<ValueNumber> first_outputs;  ///< by node, and how many values there are
-  std::vector<std::size_t> first_reads;    ///< by node, and how many reads there are
-  std::vector<ValueNumber> reads;          ///< the nodes' inputs, one node's after the other's
+  std::vector<ValueNumber> first_outputs;  ///< by node, then the number of values
+  std::vector<std::size_t> first_reads;    ///< by node, then the number of reads
+  std::vector<ValueNumber> reads;          ///< the nodes' inputs, node by node
   std::vector<ValueNumber> results;        ///< `wanted`
   void number();
   std::size_t value_count() const { return first_outputs.back(); }
   bool is_leaf(ValueNumber value) const { return value < leaves.size(); }
-  /// The node that computes a value that is no leaf.
+  /// The node of a value that is not a leaf.
   std::size_t producer(ValueNumber value) const;
   /// The inputs of a node.
   std::span<const ValueNumber> reads_of(std::size_t node) const {
     return std::span(reads).subspan(first_reads[node], first_reads[node + 1] - first_reads[node]);
   }
 
-  /// What a leaf may still give: who asks for the evaluation may have made handles of it since it was collected.
+  /// A leaf's present gift: the program may have made handles of it since the collection.
   Gift gift_now(std::size_t leaf) const;
   Tensor tensor(const Result& result) const { return uncounted(nodes[result.node], result.output); }
-  /// The value of something that was asked for, from those `made` of `wanted` or as it was found: it may have been taken away
-  /// since.
+  /// The value of a wanted tensor, from those `made` or as found at collection: it may have been taken away since.
   template <class Results>
   std::shared_ptr<Value> value_of(const Tensor& asked, const Results& made) const {
     for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -97,33 +95,33 @@ struct Work {
   }
 };
 
-/// Everything that `tensors` need and that has no value yet. Its nodes keep their inputs for as long as `walk` lives.
+/// All nodes that `tensors` need and that have no value yet. Nodes keep their inputs while `walk` lives.
 Work collect(std::span<const Tensor> tensors, Walk& walk);
 /// The same where no other thread evaluates the graph.
 Work collect(std::span<const Tensor> tensors);
 
-/// The same in several goes, where what is found makes more to be asked for.
+/// The same in several rounds, where the found nodes add more wanted tensors.
 class Collector {
  public:
   explicit Collector(Walk& walk) : walk_(walk) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
-  /// Begins anew.
+  /// Starts a new collection.
   void clear();
-  /// Adds what these need, and wants these only. Returns the nodes that were not there before, in the program's order.
+  /// Adds the nodes of these tensors, and wants only these. Returns the new nodes in the program's order.
   std::vector<std::shared_ptr<Node>> add(std::span<const Tensor> tensors);
   Work& work() { return work_; }
-  /// The work, along with what of its results a handle or a graph outside of it refers to, and what of its leaves nothing else
-  /// does, or is given. Ends the collection.
+  /// Ends the collection and returns the work. It includes the results that outside handles or graph refer to, and the gifts of
+  /// its leaves.
   Work take(const Giving& giving);
 
  private:
-  /// What the first look at a node's outputs found: a value that another thread publishes later changes nothing.
+  /// The state of a node's outputs when first seen: a value that another thread publishes later changes nothing.
   struct Found {
-    bool computed = false;      ///< it is among the nodes, and so are all outputs but these:
+    bool computed = false;      ///< it is among the nodes to compute, except these outputs:
     std::vector<int> leaves;    ///< outputs that had a value
-    bool asked = false;         ///< for one of its outputs at least
-    std::uint32_t readers = 0;  ///< inputs of nodes that it is
+    bool asked = false;         ///< at least one output is wanted
+    std::uint32_t readers = 0;  ///< number of node inputs that read it
     bool is_leaf(int output) const;
   };
   struct Visit {
@@ -131,20 +129,19 @@ class Collector {
     std::size_t next = 0;
   };
   void enter(const Tensor& tensor, Found& found);
-  /// Who holds a node of the work: the work; those besides who ask for outputs of it; or a handle or a graph, too, that may ask
-  /// for more of it later.
+  /// The holders of a node. inside: only the work. asked: also callers that want its outputs. outside: also a handle or graph,
+  /// which may need more of it later.
   enum class Seen : std::uint8_t { inside, asked, outside };
   void find_gifts(const std::vector<Seen>& seen, const Giving& giving);
 
   Walk& walk_;
   Work work_;
-  std::pmr::monotonic_buffer_resource memory_;  ///< of found_, whose entries come and go together
+  std::pmr::monotonic_buffer_resource memory_;  ///< of found_, whose entries are freed together
   std::pmr::unordered_map<const Node*, Found> found_{&memory_};
   std::vector<Visit> stack_;
 };
 
-/// The same work over nodes of its own, which no other thread sees: in those a leaf has a value and nothing else has one, for as
-/// long as it takes to make a plan.
+/// The work over private nodes. While a plan is made, only their leaves have values.
 Work private_copy(const Work& work);
 
 }  // namespace clnet::exec

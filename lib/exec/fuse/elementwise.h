@@ -1,4 +1,4 @@
-// Elementwise operations that run as one kernel: which buffers they read, in which loops, and the kernel's text.
+// Elementwise operations as one kernel: its buffers, its loops, and its text.
 #pragma once
 
 #include <algorithm>
@@ -14,23 +14,23 @@
 
 namespace clnet::exec {
 
-/// Whether the operation is computed by an expression.
+/// Whether an expression computes the operation.
 bool is_elementwise(const Node& node);
 
 /// See FusionHints::window.
 std::optional<Window> window_of(const Node& node);
-/// The type in which kernels hold a value of the dtype.
+/// The type of a value of the dtype within kernels.
 std::string_view value_type(Dtype dtype);
-/// The expression converted to what storing it as the dtype and loading it again would give.
+/// The expression, rounded as if it were stored as the dtype and loaded again.
 std::string converted(Dtype dtype, const std::string& expression);
 
 struct ElementwiseKernel {
-  /// Where an operand of an operation comes from.
+  /// The source of an operation's operand.
   struct Operand {
     enum class From : std::uint8_t { load, scalar, step } from;
     std::size_t index;
   };
-  /// An element's position in a tensor: the linear index of the loops, or what its strides give from an element on.
+  /// An element's position in a tensor: the linear index of the loops, or an offset plus strides.
   struct Position {
     bool linear = false;
     Strides strides;
@@ -55,16 +55,16 @@ struct ElementwiseKernel {
   std::vector<std::int64_t> loops;
   std::vector<Tensor> buffers, scalars;
   std::vector<Load> loads;
-  std::vector<Step> steps;           ///< each after those that it reads
-  std::vector<std::size_t> outputs;  ///< the steps whose values are written
+  std::vector<Step> steps;           ///< each after its operands
+  std::vector<std::size_t> outputs;  ///< the steps with written values
 
   std::size_t parameter_bytes() const;
   /// Work per element; see cost() in expression.h.
   int cost() const;
 };
 
-/// The kernel that computes `outputs` (all with equally many elements) from the other values, `nodes` being what it computes
-/// itself. Nothing when the shapes do not let them run in the same loops.
+/// The kernel for `outputs` (all of one number of elements); it computes `nodes` itself and reads all other values. Nothing where
+/// the shapes do not fit the same loops.
 std::optional<ElementwiseKernel> assemble(const std::vector<const Node*>& nodes, const std::vector<const Node*>& outputs);
 
 /// The recorder's inputs are the kernel's buffers, then its scalars; its outputs are the kernel's.

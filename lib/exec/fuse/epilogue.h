@@ -1,4 +1,4 @@
-// Elementwise operations as the last words of another operation's kernel.
+// Elementwise operations at the end of another operation's kernel.
 #pragma once
 
 #include <optional>
@@ -15,21 +15,21 @@ class FusedEpilogue : public Epilogue {
   /// `kernel` reads `head` among its buffers; `inputs` are its buffers, then its scalars.
   FusedEpilogue(const ElementwiseKernel& kernel, const Tensor& head, std::vector<Ref> inputs);
 
-  /// Whether any kernel could have it: every element of the head's output is read once, at its own place.
+  /// Whether any kernel can take it: every element of the head's output is read once, at its own place.
   static bool possible(const ElementwiseKernel& kernel, const Tensor& head);
 
   bool join(Launch& launch, std::int64_t channels, std::int64_t inner) override;
 
-  /// Whether it needs nothing of an element but its channel: then a kernel may keep the results to itself.
+  /// Whether it depends on an element's channel alone: then a kernel may keep the results to itself.
   bool only_by_channel(std::int64_t channels, std::int64_t inner) const;
   void join_inner(Launch& launch, std::string_view name, std::int64_t channels, std::int64_t inner) override;
 
  private:
-  /// What each load has for its index; nothing where the loads cannot be said in terms of these channels.
+  /// The index of each load; nothing where these channels cannot express the loads.
   std::optional<std::vector<std::string>> places(std::int64_t channels, std::int64_t inner) const;
 
   const ElementwiseKernel& kernel_;
-  std::size_t head_;  ///< which buffer
+  std::size_t head_;  ///< index of the head's buffer
   std::vector<Ref> inputs_;
 };
 

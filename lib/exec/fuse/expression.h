@@ -1,4 +1,4 @@
-// The expressions of elementwise operations as text: their names replaced, their cost estimated.
+// Expressions of elementwise operations as text: renaming, and cost.
 #pragma once
 
 #include <functional>
@@ -7,13 +7,13 @@
 
 namespace clnet::exec {
 
-/// The expression with every name that is not a function's replaced by what `rename` gives for it.
+/// The expression with every name, except functions', replaced by rename(name).
 std::string rename(std::string_view expression, const std::function<std::string(std::string_view)>& rename);
 
 /// Whether it depends on the linear index i of the element.
 bool uses_index(std::string_view expression);
 
-/// How much work one element is: about 1 for an addition, 4 for a division or a root, 16 for a transcendental function.
+/// The work per element: about 1 for an addition, 4 for a division or a root, 16 for a transcendental function.
 int cost(std::string_view expression);
 
 }  // namespace clnet::exec

@@ -22,7 +22,7 @@ namespace {
 constexpr int cheap = 8;
 constexpr std::int64_t small_ratio = 16;  // a value with so many times fewer elements than its readers costs nothing to read
 constexpr std::size_t most_nodes = 64, most_buffers = 32, most_loops = 4, most_epilogue_buffers = 8;
-// Several functions within another kernel's tile (the gradient of gelu) are no faster than in a pass of their own.
+// Several functions in another kernel's tile (the gradient of gelu) are no faster than in a separate pass.
 constexpr int most_epilogue_cost = 40;
 constexpr std::int64_t most_joined_elements = 1 << 16;
 // Chains of more sums than the first are cut into pieces of at most the second.
@@ -70,7 +70,7 @@ class Fusion {
     return assemble(nodes, written);
   }
 
-  /// Whether it is a kernel within the limits.
+  /// Whether the members form a kernel within the limits.
   bool fits(const std::vector<Index>& members, const std::vector<Index>& outputs) const {
     if (members.size() > most_nodes) return false;
     const auto kernel = kernel_of(members, outputs);
@@ -121,7 +121,7 @@ class Fusion {
     }
   }
 
-  /// Makes one group of an operation's and those of the operations that it reads, where that is possible.
+  /// Merges an operation's group with those of its inputs where possible.
   void join_producers(Index k) {
     const auto elements = grouping_.elements(k);
     if (elements == 0) return;
@@ -152,7 +152,7 @@ class Fusion {
         if (group != home) found.insert(group);
     }
     const std::vector<Index> targets(found.begin(), found.end());
-    // What it is made of, as far as that is not written anyway.
+    // The nodes behind it that are not written anyway.
     std::vector<Index> tree{k};
     for (std::size_t next = 0; next < tree.size(); ++next)
       for (auto source : grouping_.reads(tree[next]))
@@ -172,7 +172,7 @@ class Fusion {
       return fits(together(grouping_.group(group).members, tree), grouping_.outputs(group));
     });
     if (!fit) return;
-    // What is left at home may need other loops than with what goes.
+    // The remaining nodes may need other loops than the moved ones.
     const auto rest = grouping_.remaining(home, tree);
     auto outputs = grouping_.outputs(home);
     std::erase(outputs, k);
@@ -180,12 +180,12 @@ class Fusion {
     grouping_.compute_in(targets, tree, k);
   }
 
-  /// Makes the kernels that alone read a convolution's (or the like's) first output a part of it.
+  /// Attaches kernels that are the only readers of a head's first output, as a convolution's, to the head.
   void attach_to_heads() {
     for (Index k = grouping_.count(); k-- > 0;) {
       if (grouping_.elementwise(k) || grouping_.is_view(k) || !hints(k).epilogue) continue;
       const auto head = tensor_of(grouping_.node(k), 0);
-      // What is joined is computed in floating point.
+      // Epilogues compute in floating point.
       if (!is_floating(head.dtype()) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
       std::vector<Index> readers;
       for (auto reader : grouping_.readers(k))
@@ -216,7 +216,7 @@ class Fusion {
                        [&](const Tensor& input) { return graph_.root(input).value == Subgraph::number(tensor); });
   }
 
-  /// Makes a cheap kernel whose result one reduction (or the like) alone reads a part of that operation's.
+  /// Attaches a cheap kernel whose result only one reduction (or the like) reads to that operation.
   void attach_to_readers() {
     for (Index k = 0; k < grouping_.count(); ++k) {
       if (grouping_.elementwise(k) || grouping_.is_view(k)) continue;
@@ -240,15 +240,15 @@ class Fusion {
     }
   }
 
-  /// Results that nothing here depends on (new running statistics, say) are made by few kernels instead of one each.
+  /// Merges results that nothing here depends on, as new running statistics, into few kernels instead of one each.
   void join_results() {
-    std::map<std::int64_t, Index> open;  // by number of elements, the group that takes in more
+    std::map<std::int64_t, Index> open;  // by number of elements: the group that takes more
     for (Index k = 0; k < grouping_.count(); ++k) {
       const Index id = grouping_.home(k);
       const auto& members = grouping_.group(id).members;
       if (!grouping_.elementwise(k) || id != k || members.empty() || grouping_.group(id).head != none) continue;
       const auto outputs = grouping_.outputs(id);
-      // Values that were moved to other kernels, or are computed there as well, may be read from here.
+      // Values that moved to other kernels, or are computed there as well, may be read from here.
       const auto only_here = [&](Index member) { return grouping_.where(member) == std::vector{id}; };
       const bool last = std::all_of(members.begin(), members.end(), [&](Index member) {
         const auto& readers = grouping_.readers(member);

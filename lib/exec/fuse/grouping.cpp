@@ -78,8 +78,8 @@ void Grouping::for_each_source(Index id, const Function& function) const {
   });
 }
 
-/// Two searches that meet: for what others make of `from`, and for what others make that `to` needs, between the two in the
-/// order.
+/// Two searches that meet between `from` and `to` in the order: forward through readers of `from`, and back through inputs of
+/// `to`.
 class Grouping::Search {
  public:
   Search(const Grouping& grouping, Index from, Index to) : grouping_(grouping), from_(from), to_(to) {
@@ -113,7 +113,7 @@ class Grouping::Search {
     std::size_t steps = 0;
   };
 
-  /// Goes on to the groups that read from `group`.
+  /// Continues to the groups that read from `group`.
   bool meets_behind(Index group) {
     bool met = false;
     grouping_.for_each_member(group, [&](Index k) {
@@ -130,7 +130,7 @@ class Grouping::Search {
     return met;
   }
 
-  /// Goes on to the groups that `group` reads from.
+  /// Continues to the groups that `group` reads from.
   bool meets_before(Index group) {
     bool met = false;
     grouping_.for_each_source(group, [&](Index next, Index) {
@@ -145,7 +145,7 @@ class Grouping::Search {
     count_planning(1);
   }
 
-  /// Whether the other search was there; else this one goes on from there.
+  /// Whether the other search has seen the group; otherwise this one continues from it.
   bool enters(int side, Index group) {
     if (grouping_.seen_[1 - side][group] == grouping_.searches_) return true;
     auto& seen = grouping_.seen_[side][group];

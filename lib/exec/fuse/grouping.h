@@ -1,4 +1,4 @@
-// Which operations are computed together, while that is being decided.
+// Groups of operations while fusion decides on them.
 #pragma once
 
 #include <cstddef>
@@ -17,26 +17,24 @@ namespace clnet::exec {
 /// The number of a node, or of the group that began with it.
 using Index = NodeNumber;
 
-/// Nodes in groups, each of which is to become one kernel. At first every node but views has a group of its own, of its number.
+/// Nodes in groups; each group becomes one kernel. At first every node, except views, has a group with its own number.
 ///
-/// What holds at any time (and check() looks for):
-///  1. where(k) are the groups that compute node k. home(k) writes its value if anything needs that from outside of what computes
-///     it; then home(k) is one of them.
-///  2. What a group reads and does not compute itself is written by a group that comes before it in the order: no group depends
-///  on
-///     itself.
-///  3. A group does not compute what it reads at other places: a part of a value comes from memory.
-///  4. Only its own group reads a head's first output, and only the operation behind it a prologue's; neither is a result.
+/// Invariants, which check() tests:
+///   1. where(k) are the groups that compute node k. home(k) writes its value if anything outside of these groups needs it; then
+///      home(k) is one of them.
+///   2. Earlier groups write a group's inputs, unless it computes them itself: no group depends on itself.
+///   3. A group does not compute a value that it reads at other places: parts of a value come from memory.
+///   4. Only its own group reads a head's first output, and only the operation after it a prologue's; neither is a result.
 class Grouping {
  public:
   struct Group {
-    std::vector<Index> members;  ///< what its kernel computes, ascending; empty: the group is no more
-    Index head = none;           ///< the member that lowers itself, where the others are the end of its kernel
-    std::vector<Index> first;    ///< what the kernel of the operation that lowers itself begins with, ascending
-    Index first_output = none;   ///< the last of them
+    std::vector<Index> members;  ///< the nodes of its kernel, ascending; empty: the group was merged
+    Index head = none;           ///< the member with its own lowering, where the others end its kernel
+    std::vector<Index> first;    ///< the nodes at the beginning of the head's kernel, ascending
+    Index first_output = none;   ///< the last of `first`
   };
 
-  /// The subgraph outlives it.
+  /// The subgraph must outlive it.
   explicit Grouping(const Subgraph& graph);
 
   std::size_t count() const { return graph_.nodes().size(); }
@@ -44,7 +42,7 @@ class Grouping {
   std::int64_t elements(Index k) const { return node(k)->outputs[0].shape.numel(); }
   bool elementwise(Index k) const { return elementwise_[k]; }
   bool is_view(Index k) const { return view_[k]; }
-  /// Whether one of its outputs is a result, or its first one.
+  /// Whether one of its outputs, or its first one, is a result.
   bool kept(Index k) const { return kept_[k]; }
   bool first_kept(Index k) const { return first_kept_[k]; }
   const std::vector<Index>& reads(Index k) const { return reads_[k]; }
@@ -61,33 +59,33 @@ class Grouping {
   std::vector<Index> outputs(Index id) const;
   bool is_read_outside(Index k, Index group, Index or_this = none) const;
 
-  /// How the order changes when two groups become one.
+  /// The change of the order when two groups merge.
   struct Joint {
-    bool early;                ///< the one comes to the other's place instead of the other way round
-    std::vector<Index> moved;  ///< groups that go out of the way, in their order
+    bool early;                ///< the one takes the other's place, instead of the reverse
+    std::vector<Index> moved;  ///< groups that move aside, in their order
   };
-  /// Whether `to` may take in `from`, which comes before it: it needs nothing that others make of `from`. Nothing, too, where
-  /// that is too much to search, so that planning stays linear.
+  /// Whether `to` may absorb the earlier group `from`: no group between them connects the two. Also nothing where the search is
+  /// too long, so that planning stays linear.
   std::optional<Joint> joint(Index from, Index to) const;
-  /// `to` computes what `from` computed.
+  /// Moves the nodes of `from` to `to`.
   void join(Index from, Index to, const Joint& joint);
-  /// `to` computes what `from` computed, where nothing reads either.
+  /// The same where nothing reads either group.
   void join_results(Index from, Index to);
-  /// `from`, which makes only what `reader` reads, becomes the beginning of the reader's kernel.
+  /// Makes `from`, which `reader` alone reads, the beginning of the reader's kernel.
   void put_first(Index from, Index output, Index reader);
   void set_head(Index id, Index head) { groups_[id].head = head; }
 
-  /// Says who writes what, when no more values move to other groups.
+  /// Determines the written values, once no more nodes move between groups.
   void find_written();
-  /// All `targets` compute `tree`, of home(k), themselves, so that k is written no more.
+  /// Lets all `targets` compute `tree`, of home(k), themselves, so that k is no longer written.
   void compute_in(const std::vector<Index>& targets, const std::vector<Index>& tree, Index k);
-  /// The members of a group that it still needs when the last of `tree` is computed elsewhere.
+  /// The members that a group still needs after `tree` has moved elsewhere.
   std::vector<Index> remaining(Index home, const std::vector<Index>& tree) const;
 
-  /// The groups, each behind those that it reads from, else as their last members were asked for. Throws Error if a group depends
-  /// on itself.
+  /// The groups in topological order, otherwise in the program's order of their last members. Throws Error if a group depends on
+  /// itself.
   std::vector<Index> ordered() const;
-  /// Throws Error, naming the operations, where one of the invariants does not hold.
+  /// Throws Error, with the operations, where an invariant does not hold.
   void check() const;
 
  private:
@@ -98,7 +96,7 @@ class Grouping {
     for (auto k : groups_[id].first) function(k);
     for (auto k : groups_[id].members) function(k);
   }
-  /// Calls function(group, its member) for what must be computed before.
+  /// Calls function(group, its member) for everything that must be computed before.
   template <class Function>
   void for_each_source(Index id, const Function& function) const;
   void absorb(Index from, Index to);
@@ -108,13 +106,13 @@ class Grouping {
   // By node:
   std::vector<bool> elementwise_, view_, kept_, first_kept_, written_;
   std::vector<std::vector<Index>> reads_, readers_;
-  std::vector<std::vector<Index>> parts_;  ///< those of reads_ whose elements are at other places
+  std::vector<std::vector<Index>> parts_;  ///< the part of reads_ with elements at other places
   std::vector<Index> home_;
   std::vector<std::vector<Index>> where_;
   // By group:
   std::vector<Group> groups_;
   Order order_;
-  mutable std::vector<std::uint32_t> seen_[2];  ///< by the search that saw them last, from either side
+  mutable std::vector<std::uint32_t> seen_[2];  ///< number of the last search that saw them, from either side
   mutable std::uint32_t searches_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The loops of a generated kernel: over which extents it runs, and where a tensor of a smaller shape is read in them.
+// The loops of a generated kernel: their extents, and the strides of smaller tensors in them.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace clnet::exec {
 
-/// How far a tensor's linear index moves with each loop, outermost first.
+/// The step of a tensor's linear index in each loop, outermost first.
 using Strides = std::vector<std::int64_t>;
 
-/// The outermost loops first, none of extent 1, cut so finely that each loop walks along one dimension of every one of `shapes`,
-/// all with the same number of elements. Nothing when their dimensions do not nest, as those of [2, 3] and [3, 2].
+/// The loops, outermost first, none of extent 1. They are cut so finely that each walks along one dimension of each of `shapes`,
+/// which all have the same number of elements. Nothing where the dimensions do not nest, as in [2, 3] and [3, 2].
 std::optional<std::vector<std::int64_t>> common_loops(const std::vector<Shape>& shapes);
 
 /// The strides of the linear index over all loops.
 Strides linear_strides(const std::vector<std::int64_t>& loops);
 
-/// The strides of a tensor of shape `small` that is broadcast to `large` (or is a reshape of it), which has the strides
-/// `strides`. Nothing when a loop would walk along more than one dimension.
+/// The strides of a tensor of shape `small` that is broadcast to `large` (or is a reshape of it), where `large` has the strides
+/// `strides`. Nothing where a loop would walk along more than one dimension.
 std::optional<Strides> broadcast_strides(const Shape& small, const Shape& large, const Strides& strides,
                                          const std::vector<std::int64_t>& loops);
 

@@ -1,4 +1,4 @@
-// An order in which things can be moved about cheaply while any two of them are compared at once.
+// An ordered list with cheap moves and constant-time comparison.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace clnet::exec {
 
-/// A list of 0, 1, ..., each with a label that grows along it. Where there is no label left between two neighbours, as few others
-/// as will do get new ones (Bender et al., "Two simplified algorithms for maintaining order in a list", ESA 2002): n moves cost
-/// n log n at most.
+/// A list of 0, 1, ..., with labels that grow along it. Where no label is free between two neighbours, as few others as possible
+/// get new ones: n moves cost n log n at most. (Bender et al., "Two simplified algorithms for maintaining order in a list", ESA
+/// 2002.)
 class Order {
  public:
   explicit Order(std::size_t count);
 
   bool before(std::size_t a, std::size_t b) const { return labels_[a] < labels_[b]; }
-  /// Moves `what` to the place just before or behind `place`, which is another one.
+  /// Moves `what` directly before or after `place`, a different element.
   void move_before(std::size_t what, std::size_t place) { move(what, previous_[place], place); }
   void move_behind(std::size_t what, std::size_t place) { move(what, place, next_[place]); }
 

@@ -1,4 +1,4 @@
-// Elementwise operations as the first words of another operation's kernel.
+// Elementwise operations at the beginning of another operation's kernel.
 #pragma once
 
 #include "lib/exec/fuse/elementwise.h"
@@ -11,7 +11,7 @@ class FusedPrologue : public Prologue {
   FusedPrologue(const ElementwiseKernel& kernel, ValueId value, std::vector<Ref> inputs)
       : kernel_(kernel), value_(value), inputs_(std::move(inputs)) {}
 
-  /// Whether any kernel could have it: an element is made of those at its own place, and of values that are everywhere the same.
+  /// Whether any kernel can take it: an element depends on those at its own place, and on values that are the same everywhere.
   static bool possible(const ElementwiseKernel& kernel);
 
   void join(Launch& launch, std::string_view name) override;

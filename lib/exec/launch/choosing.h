@@ -1,4 +1,4 @@
-// What decides about an operation's solver besides the problem and the device.
+// The facts that decide on an operation's solver, besides the problem and the device.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace clnet::exec {
 
-/// Whose a launch is: the part of the recording that it belongs to, and the solver that recorded it, if any did.
+/// The origin of a launch: its part of the recording, and the solver that recorded it, if any.
 struct Maker {
   std::size_t part = 0;
   std::string op = {}, solver = {};
@@ -23,13 +23,13 @@ class ListChoices;
 
 struct Choosing {
   Options options = {};
-  /// Solvers to be left out, as their kernels crash the driver's compiler: each in its part, and outside of all parts.
+  /// Solvers to avoid, as their kernels crash the driver's compiler: each in its part, or outside of all parts.
   std::vector<Maker> avoided = {};
-  /// Is told what could be chosen; may be null.
+  /// Receives the possible choices; may be null.
   ListChoices* list = nullptr;
-  /// The part that is being recorded; nothing: none yet.
+  /// The part in recording; std::nullopt: none yet.
   std::optional<std::size_t> part = std::nullopt;
-  /// The solver of an operation that was measured or followed: taken unless another is forced.
+  /// The measured or followed solver of an operation: taken unless another is forced.
   std::optional<std::pair<std::string, Choice>> preferred = std::nullopt;
 };
 

@@ -26,7 +26,8 @@ ValueId ValueIds::at(const Tensor& tensor) const {
 
 namespace {
 
-/// Small values that are made from leaves only, such as the scale of a batch normalisation in inference, are made but twice.
+/// Whether the kernel makes small values from leaves only, such as the scale of a batch normalisation in inference. These are
+/// made only twice.
 bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs, const Subgraph& graph) {
   constexpr std::int64_t most_elements = 1 << 16;
   return !kernel.buffers.empty() && outputs[0].numel() <= most_elements &&
@@ -34,7 +35,7 @@ bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs, const 
                      [&](const Tensor& buffer) { return graph.is_leaf(graph.root(buffer).value); });
 }
 
-/// Whether a command from `first` on writes the value without finishing it by the operations that others finish it by.
+/// Whether a command from `first` on writes the value without its epilogue, while others apply it.
 bool is_partly_finished(const Recording& recording, std::size_t first, ValueId id) {
   const auto& commands = recording.commands();
   return std::any_of(commands.begin() + static_cast<std::ptrdiff_t>(first), commands.end(), [&](const Command& command) {
@@ -47,26 +48,26 @@ bool is_partly_finished(const Recording& recording, std::size_t first, ValueId i
   });
 }
 
-/// Finds what may be computed in the memory of an operation that joins it with other values.
+/// Finds the values that may be computed in the memory of an operation that joins them with others.
 class Joined {
  public:
   struct Place {
-    std::shared_ptr<Node> node;  ///< the operation; null: there is none
-    std::int64_t offset = 0;     ///< of the first element there
+    std::shared_ptr<Node> node;  ///< the operation; null: none
+    std::int64_t offset = 0;     ///< offset of the first element there
   };
 
   Joined(std::span<const Group> groups, const Subgraph& graph, bool joins) : places_(graph.value_count()) {
     if (!joins) return;
     std::vector<bool> free(graph.value_count());
     for (const auto& group : groups) {
-      // What ends a kernel with a head is written to two places where the head does not take it.
+      // An epilogue that its head rejects would be written to two places.
       if (group.kernel && (group.node || is_constant(*group.kernel, group.outputs, graph))) continue;
       for (const auto& output : group.outputs) free[Subgraph::number(output)] = true;
       if (group.node)
         for (std::size_t i = 0; i < group.node->outputs.size(); ++i) free[group.node->number + i] = true;
     }
     for (const auto& tensor : graph.wanted()) free[graph.root(tensor).value] = false;
-    // The last first: what it joins may be joined of others in turn.
+    // The last one first: its inputs may be joined values themselves.
     for (auto at = groups.rbegin(); at != groups.rend(); ++at) {
       const auto& group = *at;
       if (!group.node || group.kernel || group.before) continue;
@@ -93,7 +94,7 @@ class Joined {
   std::vector<Place> places_;  ///< by value
 };
 
-/// The outputs of a node that nothing reads, asks for or keeps.
+/// The outputs of a node that nothing reads, wants or keeps.
 std::set<std::size_t> unread_outputs(const Subgraph& graph, const Node& node) {
   std::set<std::size_t> result;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -103,7 +104,7 @@ std::set<std::size_t> unread_outputs(const Subgraph& graph, const Node& node) {
   return result;
 }
 
-/// What operations name as ways to compute several groups, by the group that records them all.
+/// The sequences of the operations' rewrites, by the group that records each.
 class Sequences {
  public:
   Sequences(std::span<const Group> groups, const Subgraph& graph, const DeviceInfo& device, const Choosing& choosing)
@@ -117,9 +118,9 @@ class Sequences {
       }
   }
 
-  /// Whether the group is recorded by one that comes later.
+  /// Whether a later group records this one.
   bool is_inner(std::size_t group) const { return inner_[group]; }
-  /// The one that ends with this group; nothing: it is computed alone.
+  /// The sequence that ends with this group; std::nullopt: the group is computed alone.
   const std::optional<Rewrite::Sequence>& ending_with(std::size_t group) const { return ending_[group]; }
 
  private:
@@ -170,9 +171,9 @@ class SubgraphLowering {
   }
 
  private:
-  /// Of what a launch is about to make.
+  /// The id of a value that a launch is about to make.
   ValueId new_id(const Tensor& output) {
-    if (ids_.contains(output)) return ids_.at(output);  // its memory was needed for what it joins
+    if (ids_.contains(output)) return ids_.at(output);  // its inputs needed its memory already
     const auto id = recording_.add_value(output.spec());
     ids_.set(output, id);
     if (const auto& place = joined_[output]; place.node) recording_.alias(id, {new_id(tensor_of(place.node, 0)), place.offset});
@@ -185,7 +186,7 @@ class SubgraphLowering {
     return ids;
   }
 
-  /// Of what is there; a view gets its id when it is needed first.
+  /// The id of an existing value; a view gets its id when first needed.
   ValueId id_of(const Tensor& tensor) {
     if (!ids_.contains(tensor)) {
       const auto root = root_of(tensor);
@@ -196,7 +197,7 @@ class SubgraphLowering {
     return ids_.at(tensor);
   }
 
-  /// `hidden`: whose results are no values, but stay within a kernel.
+  /// `hidden`: a node whose results stay within a kernel and have no ids.
   std::vector<ValueId> inputs_of(const std::optional<ElementwiseKernel>& kernel, const Node* hidden = nullptr) {
     std::vector<ValueId> inputs;
     if (kernel)
@@ -230,15 +231,15 @@ class SubgraphLowering {
     lower_elementwise(*group.kernel, recorder);
   }
 
-  /// What a group makes.
+  /// The values that a group makes.
   struct Made {
     std::optional<ValueId> before;  ///< by its elementwise kernel in front of the node
     std::vector<ValueId> heads;     ///< by its node
     std::vector<ValueId> outputs;   ///< by its elementwise kernel
   };
 
-  /// The group's node, with what comes before it in its sequence, if it is one's end. Whether its launches finish their elements
-  /// by the group's elementwise kernel, whose inputs are given.
+  /// Records the group's node, with the rest of its sequence, if it ends one. Returns whether its launches apply the group's
+  /// elementwise kernel, whose inputs are given.
   bool add_node(std::size_t k, std::size_t start, const Made& made, const std::vector<ValueId>& kernel_inputs) {
     const auto& group = groups_[k];
     const auto before_inputs = inputs_of(group.before);
@@ -281,7 +282,7 @@ class SubgraphLowering {
     return recorder.epilogue_joined();
   }
 
-  /// By the solver that is preferred, or as the end of a sequence.
+  /// Records by the preferred solver, or as the end of a sequence.
   void record(const Node& node, const std::optional<Rewrite::Sequence>& sequence, Recorder& recorder) {
     const auto packed = preferences_ ? readers_.packed(node) : Packed::once;
     const std::string list(solver_list(node));
@@ -292,7 +293,7 @@ class SubgraphLowering {
     else
       node.op->lower(recorder);
     choosing_.preferred.reset();
-    // What is forced is a test or a trial.
+    // A forced solver is a test or a trial.
     if (!preferences_ || choosing_.options.solver(list)) return;
     for (const auto& [op, choice] : recorder.chosen())
       if (op == list) preferences_->note(node, choice, packed);

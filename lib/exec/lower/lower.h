@@ -1,4 +1,4 @@
-// From a graph to launches: the one way there, for plans, reports and trials of solvers.
+// Lowering, from a graph to launches: the only way, for plans, reports and trials of solvers.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace clnet::exec {
 
-/// Which value of the recording a value of the subgraph is.
+/// The recording's value id of each value of the subgraph.
 class ValueIds {
  public:
   explicit ValueIds(const Subgraph& graph) : ids_(graph.value_count(), -1) {}
-  /// Throws Error for a tensor that has none.
+  /// Throws Error for a tensor without an id.
   ValueId at(const Tensor& tensor) const;
   bool contains(const Tensor& tensor) const { return ids_[Subgraph::number(tensor)] >= 0; }
   void set(const Tensor& tensor, ValueId id) { ids_[Subgraph::number(tensor)] = id; }
-  /// The tensor turned out to be no value of its own.
+  /// Removes the id of a tensor that has no value of its own.
   void remove(const Tensor& tensor) { set(tensor, -1); }
 
  private:
@@ -28,16 +28,16 @@ class ValueIds {
 
 struct Lowering {
   Options options = Options::now();
-  const Preferences* preferences = nullptr;  ///< which solvers to take; null: their own order decides
+  const Preferences* preferences = nullptr;  ///< preferred solvers; null: their own order decides
   std::vector<std::int64_t> lengths = {};    ///< see Recording::set_lengths()
   std::vector<Maker> avoided = {};           ///< see Choosing
   ListChoices* list = nullptr;               ///< see Choosing
 };
 
 struct Lowered {
-  Recording recording;           ///< its first values are the leaves, in their order
-  ValueIds ids;                  ///< of leaves and results; other values may never come into being
-  std::vector<ValueId> results;  ///< of what is wanted
+  Recording recording;           ///< its first values are the leaves, in order
+  ValueIds ids;                  ///< of leaves and results; other values may not exist
+  std::vector<ValueId> results;  ///< ids of the wanted values
 };
 
 /// Fuses the operations and lets each group record its launches.

@@ -1,4 +1,4 @@
-// Who reads a value in a plan, and how long what is packed of it serves.
+// The readers of a value in a plan, and the lifetime of its prepacked form.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace clnet::exec {
 
-/// Counts what reads a value, the first time that an operation of a name asks, as most never do.
+/// Counts the readers of a value, by operation name. It counts at the first request for a name, as most are never requested.
 class Readers {
  public:
-  /// The subgraph outlives it.
+  /// The subgraph must outlive it.
   explicit Readers(const Subgraph& graph) : graph_(graph) {}
 
   Reuse of(const Node& node, std::size_t input);

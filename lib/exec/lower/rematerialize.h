@@ -1,4 +1,4 @@
-// Less memory for more arithmetic: cheap values that are read again much later are computed again then.
+// Rematerialization: cheap values that are read again much later are computed again.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,8 @@
 
 namespace clnet::exec {
 
-/// The subgraph with some nodes twice: elementwise operations and normalisations of one large input, where that input is there
-/// until then anyway, as are the activations behind the normalisations of a network in its backward pass. Nothing: there are
-/// none.
+/// The subgraph with some nodes twice: elementwise operations and normalisations of one large input that is alive until then
+/// anyway. Examples are the activations after a network's normalisations, in its backward pass. Nothing: there are none.
 std::optional<Subgraph> rematerialized(const Subgraph& graph);
 
 }  // namespace clnet::exec

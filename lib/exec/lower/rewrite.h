@@ -1,4 +1,4 @@
-// Ways to compute some operations of a subgraph other than one by one: with less arithmetic, memory or traffic.
+// Rewrites: ways to compute several operations together, with less arithmetic, memory or traffic.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace clnet::exec {
 
-/// One way. It lives with the operation that it is about, which names it (Op::rewrite).
+/// One rewrite. It lives in its operation's folder, and the operation names it (Op::rewrite).
 class Rewrite {
  public:
   Rewrite() = default;
@@ -23,26 +23,25 @@ class Rewrite {
   Rewrite& operator=(const Rewrite&) = delete;
   virtual ~Rewrite() = default;
 
-  /// Before operations are fused: the same results from other nodes; nothing where that gains nothing.
+  /// Runs before fusion: a subgraph with other nodes and the same results; nothing where that gains nothing.
   virtual std::optional<Subgraph> nodes(const Subgraph& graph) const;
 
-  /// Groups that one operation computes, of which each but the first alone reads the result of the one before, as its first
-  /// input.
+  /// Groups that are computed together. Each one after the first is the only reader of the result before, as its first input.
   struct Sequence {
     std::vector<std::size_t> groups;  ///< ascending
-    /// Records the launches that compute the last one's output. The recorder's inputs are those of the first group's node, then
-    /// those of each later one's, in which -1 stands for the result before.
+    /// Records the launches for the last group's output. The recorder's inputs are those of the first group's node, then those of
+    /// each later one; -1 stands for the result before.
     std::function<void(Recorder&)> lower;
   };
-  /// When operations are fused. No group is in two sequences.
+  /// Runs during fusion. No group is in two sequences.
   virtual std::vector<Sequence> sequences(std::span<const Group> groups, const Subgraph& graph, const DeviceInfo& device,
                                           const Choosing& choosing) const;
 };
 
-/// Those that the subgraph's operations name, each once.
+/// The rewrites that the subgraph's operations name, each once.
 std::vector<const Rewrite*> rewrites_of(const Subgraph& graph);
 
-/// The subgraph by the ways that its operations name, unless nothing is to be fused.
+/// The subgraph after all rewrites of its operations, unless fusion is off.
 Subgraph rewritten(Subgraph graph, const Options& options);
 
 }  // namespace clnet::exec

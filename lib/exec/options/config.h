@@ -1,4 +1,4 @@
-// What may vary within one solver (tiles, registers, lanes, splits): whole numbers with names, written "{tile=64,lanes=8}".
+// The variable sizes of a solver (tiles, registers, lanes, splits): named integers, written "{tile=64,lanes=8}".
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ class Config {
   Config(std::initializer_list<std::pair<std::string, std::int64_t>> values) : values_(values) {}
 
   bool empty() const { return values_.empty(); }
-  /// Throws Error where there is no such name, which is a fault of the solver that asks.
+  /// The value of a name. Throws Error for an unknown name, which is a fault of the solver.
   std::int64_t operator[](std::string_view name) const;
   std::int64_t value(std::string_view name, std::int64_t otherwise) const;
   void add(std::string_view name, std::int64_t value) { values_.emplace_back(name, value); }
-  /// Whether it has every name of `wanted`, with the same value.
+  /// Whether it has all names of `wanted`, with the same values.
   bool agrees(const Config& wanted) const;
-  /// "{tile=64,lanes=8}", nothing when empty.
+  /// "{tile=64,lanes=8}"; an empty text for no values.
   std::string text() const;
 
  private:
@@ -30,13 +30,13 @@ class Config {
   std::vector<std::pair<std::string, std::int64_t>> values_;
 };
 
-/// A solver and a configuration, which may name some of its values only: "cpu", "cpu{lanes=8}".
+/// A solver and a configuration, possibly partial: "cpu", "cpu{lanes=8}".
 struct Choice {
   std::string solver;
   Config config;
 
   std::string text() const { return solver + config.text(); }
-  /// Throws Error that says what is wrong with the text.
+  /// Throws Error with the fault of an invalid text.
   static Choice parse(std::string_view text);
 };
 

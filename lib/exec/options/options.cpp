@@ -14,7 +14,7 @@ namespace {
 
 thread_local OptionsScope* innermost_scope = nullptr;
 
-/// This thread's, changed.
+/// This thread's options, changed.
 template <class Change>
 Options changed(const Change& change) {
   auto options = Options::now();
@@ -37,7 +37,7 @@ const Options& Options::now() {
 }
 
 std::string Options::key() const {
-  // Made for each evaluation: mostly of two letters.
+  // Built for each evaluation: mostly two letters.
   std::string text{fuses ? 'f' : '-', shares ? 's' : '-'};
   for (const auto& [op, choice, listed] : solvers) text += fmt::format("{}:{}{},", op, listed ? "=" : "", choice.text());
   return text;

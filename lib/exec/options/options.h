@@ -1,4 +1,4 @@
-// How evaluations are planned and run, as one value: whoever evaluates reads it once and hands it on.
+// The options of planning and running an evaluation, as one value: an evaluation reads it once and passes it on.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,15 @@
 
 namespace clnet::exec {
 
-/// Whether runs of short launches become one command: never; where it pays, once a plan has run often; the same from the first
-/// run on; or always, by any device for which the kernels of CPUs are, as tests want it.
+/// When a run of short launches becomes one command. off: never. on: where it pays, once a plan has run often. now: the same from
+/// the first run on. always: on any device that runs kernels for CPUs, for tests.
 enum class ChainMode : std::uint8_t { off, on, now, always };
 
-/// A solver that shall compute an operation. Where it refuses, or has no such configuration for the problem, Unsupported is
-/// thrown.
+/// The solver for an operation. Unsupported is thrown where it refuses, or lacks the configuration for the problem.
 struct ForcedSolver {
   std::string op;
   Choice choice;
-  /// The solver listed the configuration for a like problem, and need not list it for this one.
+  /// The solver listed the configuration for a similar problem, and may lack it for this one.
   bool listed = false;
 };
 
@@ -34,16 +33,15 @@ struct Options {
   std::string_view refusal = {};                   ///< why nothing may be evaluated; empty: it may
   std::optional<AnomalyOptions> anomaly = std::nullopt;  ///< DetectAnomaly looks for one
 
-  /// Those of this thread: what CLNET_FUSION and CLNET_REUSE say, but for the scopes below.
+  /// This thread's options: CLNET_FUSION and CLNET_REUSE, changed by the scopes below.
   static const Options& now();
-  /// What plans depend on, as a part of their keys.
+  /// The part of a plan's key that depends on the options.
   std::string key() const;
-  /// The choice for an operation; null: there is none.
+  /// The forced solver of an operation, or null.
   const ForcedSolver* solver(std::string_view op) const;
 };
 
-/// Other options for what this thread evaluates in its lifetime: those of the scope that was made last count, whichever ends
-/// first.
+/// Sets this thread's options while it lives. The scope made last counts, in whatever order they end.
 class OptionsScope {
  public:
   explicit OptionsScope(Options options);
@@ -61,7 +59,7 @@ class OptionsScope {
 class ForceSolver {
  public:
   ForceSolver(std::string op, const std::string& solver);
-  /// With a configuration that the solver listed for a problem like those to come.
+  /// With a configuration that the solver listed for a similar problem.
   ForceSolver(std::string op, Choice listed);
 
  private:
@@ -76,7 +74,7 @@ class NoFusion {
   OptionsScope scope_;
 };
 
-/// The kernels are the same, and so are the results, to the bit.
+/// Switches memory sharing off. Kernels and results are bit-identical.
 class NoReuse {
  public:
   NoReuse();

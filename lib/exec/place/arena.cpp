@@ -18,7 +18,7 @@ std::size_t aligned(std::size_t bytes) {
   return (std::max<std::size_t>(bytes, 1) + Layout::alignment - 1) / Layout::alignment * Layout::alignment;
 }
 
-/// A segment while it fills: the values in it by offset.
+/// A segment while it fills: its values by offset.
 struct Segment {
   struct Used {
     std::size_t begin, end;
@@ -45,10 +45,10 @@ struct Segment {
   }
 };
 
-/// What is free of a segment in which memory is taken and given back as the commands go by.
+/// The free ranges of a segment while memory is taken and returned command by command.
 class Heap {
  public:
-  /// The smallest free range that has room; else the segment grows. Nothing if it would exceed `most`.
+  /// The smallest free range with room; otherwise the segment grows. Nothing where it would exceed `most`.
   std::optional<std::size_t> take(std::size_t bytes, std::size_t most) {
     count_planning(1);
     if (const auto found = by_size_.lower_bound({bytes, 0}); found != by_size_.end()) {
@@ -57,7 +57,7 @@ class Heap {
       if (size > bytes) insert(offset + bytes, size - bytes);
       return offset;
     }
-    // What is free at the end grows to what is needed.
+    // A free range at the end grows to the needed size.
     auto offset = end_;
     if (!by_offset_.empty() && by_offset_.rbegin()->first + by_offset_.rbegin()->second == end_)
       offset = by_offset_.rbegin()->first;
@@ -102,8 +102,7 @@ class Heap {
   std::size_t end_ = 0;
 };
 
-/// Places values as they come, in the place of those that are gone. Needs a little more memory than the other way, but no time to
-/// speak of.
+/// Places values in order, in the memory of ended ones. It needs a little more memory than the other way, but hardly any time.
 Layout lay_out_in_turn(const std::vector<Lifetime>& values, std::size_t most) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -136,7 +135,7 @@ Layout lay_out_in_turn(const std::vector<Lifetime>& values, std::size_t most) {
 }  // namespace
 
 Layout lay_out(const std::vector<Lifetime>& values, std::size_t most) {
-  constexpr std::size_t most_compared = 4096;  // every pair of values may be
+  constexpr std::size_t most_compared = 4096;  // limit for comparing every pair of values
   if (values.size() > most_compared) return lay_out_in_turn(values, most);
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

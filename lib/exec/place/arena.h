@@ -1,4 +1,4 @@
-// Where intermediates lie: values that are not alive at the same time share memory.
+// The memory of intermediates: values that are not alive at the same time share it.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Lifetime {
 
 struct Layout {
   struct Place {
-    std::size_t segment, offset;  ///< in bytes; offsets are multiples of Layout::alignment
+    std::size_t segment, offset;  ///< bytes; offsets are multiples of Layout::alignment
   };
   static constexpr std::size_t alignment = 128;
 
@@ -27,17 +27,17 @@ struct Layout {
   std::size_t bytes() const;
 };
 
-/// Places the values so that no two that are alive at once overlap: the largest first, each as low as it goes; thousands of
-/// values in the order in which they come, which is quicker. A segment never exceeds `most` bytes unless a single value does.
+/// Places the values so that no two live ones overlap: the largest first, each as low as possible. Thousands of values are placed
+/// in their given order, which is faster. A segment exceeds `most` bytes only for a single value.
 Layout lay_out(const std::vector<Lifetime>& values, std::size_t most);
 
-/// The memory that all plans of a device share: they run one after the other, and what must outlive a run is not kept here.
+/// The memory that all plans of a device share: plans run one after the other, and nothing here outlives a run.
 class Arena {
  public:
-  /// Makes every segment at least as large as asked. `what` is asked for when the memory runs out.
+  /// Makes every segment at least as large as requested. `what` is called when memory runs out, for the error text.
   void reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segments, const std::function<std::string()>& what);
   const ocl::BufferPtr& segment(std::size_t index) const { return segments_[index]; }
-  /// Changes whenever a segment does.
+  /// Changes with every change of a segment.
   std::uint64_t generation() const { return generation_; }
   void clear();
   std::size_t bytes() const;

@@ -1,5 +1,5 @@
-// What is made of leaves only and kept while they live: weights in panels, folded scales. One per device, for all plans: what it
-// knows a value by is what the value was made from, and how.
+// Values made from leaves only and kept while these live: prepacked weights, folded scales. One cache per device, for all plans;
+// an entry's key is its sources and the way it was made.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@
 
 namespace clnet::exec {
 
-/// The values of one form (see CachedForm), made from certain leaves. Their launches are enqueued.
+/// The values of one CachedForm, made from certain leaves. Their launches are enqueued.
 struct CachedEntry {
-  std::shared_ptr<const std::string> text;  ///< how they were made
-  std::vector<std::uint64_t> sources;       ///< the ids of the DeviceValues that they were made from
-  std::vector<std::uint64_t> scalars;       ///< and the bits of the host's scalars
+  std::shared_ptr<const std::string> text;  ///< the way they were made
+  std::vector<std::uint64_t> sources;       ///< ids of the DeviceValues that they were made from
+  std::vector<std::uint64_t> scalars;       ///< bits of the host scalars
   std::vector<ocl::BufferPtr> buffers;      ///< in the order of the form's values
   bool small = false;                       ///< see CachedForm
 
@@ -29,23 +29,25 @@ struct CachedEntry {
 };
 using CachedEntryPtr = std::shared_ptr<const CachedEntry>;
 
-/// Any thread may call it. A run holds the entries that it uses; what nobody holds may go at any time.
+/// Any thread may call it. A run holds its entries; others may be dropped at any time.
 class CachedValues final : public MadeOfValues {
  public:
-  /// The entry of this text, these sources and these scalars; null when there is none.
+  /// The entry with this text, these sources and these scalars; null where there is none.
   CachedEntryPtr find(const std::string& text, const std::vector<std::uint64_t>& sources,
                       const std::vector<std::uint64_t>& scalars);
   /// The most bytes of small entries.
   static constexpr std::size_t most_small = 16 << 20;
 
-  /// Keeps the entry until one of its sources dies, memory is short, or other scalars take its place. The caller holds the
-  /// sources. A small one is kept when it was offered before, of the same sources and scalars, and at most until others of
-  /// `most_small` bytes were used later: what is read once, as the tensors of a data set, or made of random numbers, is not worth
-  /// its memory. False: not kept.
+  /// Keeps the entry until a source dies, memory is short, or other scalars replace it. The caller holds the sources. False: not
+  /// kept.
+  ///
+  /// A small entry is kept only when offered a second time with the same sources and scalars. It is dropped once others of
+  /// `most_small` bytes were used later. A value read once, as from a data set's tensors or random numbers, is not worth its
+  /// memory.
   bool publish(CachedEntryPtr entry);
   /// A source is gone.
   void drop(std::uint64_t source) override;
-  /// Drops entries that no run holds, the least recently used first, until `bytes` of them are gone.
+  /// Drops at least `bytes` bytes of entries that no run holds, the least recently used first.
   void evict(std::size_t bytes);
   void clear();
   std::size_t count() const;
@@ -55,9 +57,9 @@ class CachedValues final : public MadeOfValues {
   using Entries = std::list<CachedEntryPtr>;  ///< the last used first
   static std::size_t hash(const std::string& text, const std::vector<std::uint64_t>& sources);
   Entries::iterator lookup(const std::string& text, const std::vector<std::uint64_t>& sources);
-  /// With the mutex held; the entry's memory is freed when the result is.
+  /// Call it with the mutex held; the entry's memory is freed with the result.
   CachedEntryPtr remove(Entries::iterator entry);
-  /// Whether the same was offered before, as far as that is remembered.
+  /// Whether the same entry was offered before, as far as remembered.
   bool is_known(const CachedEntry& entry);
 
   mutable std::mutex mutex_;

@@ -32,8 +32,8 @@ class Placer {
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
   const Recording::ValueInfo& info(std::size_t id) const { return recording_.value(static_cast<ValueId>(id)); }
 
-  /// By root value. What a command makes is cached when all that it reads stays the same as long as the leaves do and all that it
-  /// writes may be cached; one command that does not only write cached values takes them from all others.
+  /// By root value: whether it is cached. A command's outputs are cached when all its inputs stay the same while the leaves do,
+  /// and all its outputs may be cached. A command that also writes other values takes its outputs from all.
   std::vector<bool> cached_values() const {
     std::vector<bool> cached(count_, false), changing(count_, false);
     if (!placing_.caches) return cached;
@@ -60,7 +60,7 @@ class Placer {
     return cached;
   }
 
-  /// Cached values that a command touches together belong together.
+  /// Joins cached values that one command touches into one form.
   void find_forms(const std::vector<bool>& cached) {
     std::vector<std::size_t> group(count_);
     std::iota(group.begin(), group.end(), std::size_t{0});
@@ -98,7 +98,7 @@ class Placer {
     for (auto& found : result_.forms) describe(found, cached);
   }
 
-  /// Lists what a form is made of, and writes down how.
+  /// Lists the sources of a form, and its text.
   void describe(CachedForm& form, const std::vector<bool>& cached) const {
     std::string text;
     const auto add = [&](std::string_view part) { text += fmt::format("{}:{};", part.size(), part); };
@@ -193,7 +193,7 @@ class Placer {
       const auto from = static_cast<std::size_t>(grant.from), to = static_cast<std::size_t>(grant.to);
       owner[to] = owner[from];
       lives[owner[to]].last = std::max(lives[owner[to]].last, lives[to].last);
-      std::erase(result_.first_uses[grant.command], grant.to);  // the memory holds a value, which is not to be poisoned
+      std::erase(result_.first_uses[grant.command], grant.to);  // the memory holds a value: no poison
     }
 
     std::vector<Lifetime> values;

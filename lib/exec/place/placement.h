@@ -1,4 +1,4 @@
-// Where a recording's values live, decided from the recording alone: no device is needed.
+// The placement of a recording's values, from the recording alone: no device is needed.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 
 namespace clnet::exec {
 
-/// Where a root value lives: with the caller, in the arena, in a buffer of its own for this run, or among the cached values.
+/// The home of a root value: a leaf of the caller, the arena, a buffer of its own for this run, or the cached values.
 enum class Home : std::uint8_t { nowhere, leaf, arena, own, cached };
 
-/// Values that launches make of leaves only, and that are kept while those live: all of them are there, or none.
+/// Values that launches make from leaves only, kept while these live. Either all of them are there, or none.
 struct CachedForm {
-  std::vector<std::size_t> commands;  ///< the launches, left out where the values are there
+  std::vector<std::size_t> commands;  ///< the launches, skipped where the values are there
   std::vector<ValueId> values;        ///< root values
-  std::vector<ValueId> leaves;        ///< what they are made from
+  std::vector<ValueId> leaves;        ///< their sources
   std::vector<ValueId> scalars;       ///< in the order of the arguments
-  /// Nobody asked for them: their leaves may be a data set's as well as a network's, and are not told apart by one run.
+  /// Not requested by an operation: one run cannot tell whether their leaves are a network's or a data set's.
   bool small = false;
   std::shared_ptr<const std::string>
-      text;  ///< programs, defines, arguments and sizes: equal texts compute the same of the same leaves
+      text;  ///< programs, defines, arguments and sizes: equal texts compute equal values from equal leaves
 };
 
 struct Placing {
@@ -43,19 +43,19 @@ struct Placement {
   std::vector<Home> homes;         ///< by root value
   std::vector<bool> needs_buffer;  ///< by leaf: not only passed by value
   std::vector<CachedForm> forms;
-  std::vector<std::size_t> form_of;              ///< by command: the form that it makes, or none
-  std::vector<std::vector<ValueId>> first_uses;  ///< by command: root values that come into being, in memory that holds nothing
+  std::vector<std::size_t> form_of;              ///< by command: its form, or none
+  std::vector<std::vector<ValueId>> first_uses;  ///< by command: root values that begin here, in undefined memory
   std::vector<Grant> grants;
-  std::vector<Donation> donations;  ///< what a run may grant besides
+  std::vector<Donation> donations;  ///< grants that depend on the run
   Layout layout;
   std::vector<Layout::Place> places;  ///< by root value, where the home is the arena
-  std::size_t naive_bytes = 0;        ///< what the arena's values would take side by side
+  std::size_t naive_bytes = 0;        ///< bytes of the arena's values without sharing
 };
 
-/// `keep` are the values to return.
+/// Places all values; `keep` are the values to return.
 Placement place(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing);
 
-/// Bytes to allocate for a value: one at least.
+/// Bytes to allocate for a value: at least one.
 inline std::size_t stored_bytes(const Spec& spec) { return std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())); }
 
 }  // namespace clnet::exec

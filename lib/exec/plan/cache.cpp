@@ -28,7 +28,7 @@ bool PlanCache::follow(StoredChoices choices) {
     const std::lock_guard lock(mutex_);
     by_key_.clear();
     plans.swap(entries_);
-    // Compiled functions hold theirs.
+    // Compiled functions hold their plans.
     for (const auto& entry : plans) entry.plan->retire();
   }
   return followed != Choices::Follows::no;
@@ -58,7 +58,7 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
     ready_.wait(lock, [&] { return building_.count(key) == 0; });
   }
   lock.unlock();
-  /// However it ends: a failure is the first thread's, and the next tries again.
+  /// Ends the making in every case: the first thread gets a failure, and the next tries again.
   struct Built {
     PlanCache& cache;
     const std::string key;
@@ -145,7 +145,7 @@ PlanCache::Entry PlanCache::build(std::string key, const Work& work, const Subgr
 
 namespace {
 
-/// Which tensors of a recorded graph are in memory after a launch has written them.
+/// The tensors of a recorded graph that are in memory after their launch.
 class Written {
  public:
   Written(Recording& recording, const ValueIds& ids)
@@ -161,14 +161,14 @@ class Written {
     return ids_.contains(tensor) && written_[static_cast<std::size_t>(recording_.value(ids_.at(tensor)).root)];
   }
 
-  /// The tensor may be returned: other parts of a concatenation that it was computed in keep no more than it does.
+  /// Allows to return the tensor: other parts of its concatenation keep no more memory than it does.
   void hold(const Tensor& tensor) {
     if (root_of(tensor).tensor.same(tensor) && has(tensor))
       held_[recording_.value(ids_.at(tensor)).root] += tensor.spec().bytes();
   }
 
-  /// The value to be returned for a tensor that nobody asked for; none where it would cost a launch, or keep much more memory
-  /// than its own and, unless it is a view, that of what is held beside it.
+  /// The value to return for a tensor that was not requested. None where it would cost a launch, or keep much more memory than
+  /// its own and, for a computed one, than that of held neighbours.
   std::optional<ValueId> value(const Tensor& tensor) {
     const auto root = root_of(tensor);
     if (!has(root.tensor)) return std::nullopt;
@@ -206,12 +206,12 @@ std::shared_ptr<Plan> PlanCache::make(const Subgraph& graph, ocl::Context& devic
   bool unfused = false;
   std::set<std::string> kernels;
   std::string crash;
-  /// Whether there is another way.
+  /// Whether another way remains.
   const auto try_without_fusion = [&] {
     if (!making.options.fuses) return false;
     making.options.fuses = false;
     unfused = true;
-    avoided.clear();  // the parts are others
+    avoided.clear();  // the parts change
     return true;
   };
   for (;;) {
@@ -234,7 +234,7 @@ std::shared_ptr<Plan> PlanCache::make(const Subgraph& graph, ocl::Context& devic
 }
 
 std::vector<std::int64_t> PlanCache::lengths_to_foresee(const Subgraph& graph, const Options& options) {
-  // What is measured or forced says nothing of what others will be.
+  // A forced or measured solver does not predict those of other lengths.
   if (!options.solvers.empty()) return {};
   auto lengths = lengths_of(graph);
   if (lengths.empty()) return {};
@@ -288,7 +288,7 @@ std::shared_ptr<Plan> PlanCache::make_once(const Subgraph& graph, ocl::Context& 
 bool PlanCache::fits(const Plan& plan, ocl::Context& device) {
   const auto lock = device.lock();
   const auto others = [&] {
-    // The arena grows; what else is in use stays, and the results come to it.
+    // The arena grows; all other memory stays in use, and the results are added.
     const auto in_use = device.memory().stats().in_use;
     return in_use - std::min(in_use, arena_.bytes());
   };

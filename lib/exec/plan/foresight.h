@@ -1,4 +1,4 @@
-// Which programs a plan would need if its sequences had other lengths: known with its first plan.
+// Foresight: the programs that a plan would need for other sequence lengths, known with its first plan.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,30 @@
 
 namespace clnet::exec {
 
-/// What it takes to compile a launch's kernel ahead. Buffers are made so many times as large as their values.
+/// The data to compile a launch's kernel ahead. Buffers get `growth` times the size of their values.
 ocl::KernelToBuild to_build(const Recording& recording, const Launch& launch, std::int64_t growth = 1);
-/// Whether a driver may compile the kernel in another way than for a single group.
+/// Whether a driver may compile the kernel differently than for a single group.
 bool is_large(const Launch& launch);
 bool is_empty(const Launch& launch);
 
-/// The lengths of the sequences, if there are any: of what attention and recurrences go along. Networks of images and rows
-/// have none, and nothing is foreseen for them.
+/// The lengths of sequences that attention and recurrences run along; empty for networks of images and rows.
 std::vector<std::int64_t> lengths_of(const Subgraph& graph);
-/// What subgraphs that differ in their lengths only have in common.
+/// The kind of a subgraph: equal for subgraphs that differ in their lengths only.
 std::string kind_of(const Subgraph& graph);
 
-/// The kernels of the subgraph with other lengths that its recording does not have: those of solvers that it would choose, and
-/// those of attention made in the other way. `recording` has its lengths.
+/// The further kernels of the subgraph with other lengths: of the solvers that it would choose, and of attention's other form.
+/// `recording` has its lengths.
 std::vector<ocl::KernelToBuild> foreseen(const Subgraph& graph, const Recording& recording, const DeviceInfo& device,
                                          const Options& options, const std::vector<Maker>& avoided);
 
-/// What was foreseen and is compiled while plans run: at the lowest priority where the device's Prebuilder builds beside. Other
-/// drivers build all of them at once with the first plan that needs one (Plan::build).
+/// Compiles foreseen programs while plans run, at the lowest priority, where the device's Prebuilder builds beside. Other drivers
+/// build all of them with the first plan that needs one (Plan::build).
 class BuildsBeside {
  public:
   void add(std::vector<ocl::KernelToBuild> kernels);
-  /// To be called when a plan's first run is enqueued.
+  /// Call it when a plan's first run is enqueued.
   void start(ocl::Context& device);
-  /// Whether there is nothing under way.
+  /// Whether no build is running.
   bool done() const;
 
  private:

@@ -1,4 +1,4 @@
-// Values that nobody asked for and somebody may read later: where a plan writes them anyway, they are kept until memory is short.
+// Kept values: not requested, but possibly read later. Where a plan writes them anyway, they are kept until memory is short.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ class KeptValues {
     Tensor tensor;
     std::shared_ptr<Value> value;
   };
-  /// The tensors were given these values without being asked for.
+  /// Adds tensors that got values without a request.
   void add(const std::vector<Kept>& kept);
-  /// Takes values away again that nobody holds, the oldest first, until so many bytes are free. Returns how many are: a value
-  /// that is read after that is computed again.
+  /// Drops values without holders, the oldest first, until `bytes` bytes are free, and returns the freed bytes. A later read
+  /// computes a value again.
   std::size_t evict(std::size_t bytes);
-  /// How many are there.
+  /// The number of kept values.
   std::size_t count() const;
 
  private:
@@ -35,7 +35,7 @@ class KeptValues {
     std::weak_ptr<Value> value;
   };
   void forget_dead();
-  /// Takes the value away unless somebody holds or uses it. It and what is added to `nodes` are to be freed without the lock.
+  /// Takes the value away unless something holds or uses it. Free the result, and the additions to `nodes`, without the lock.
   static std::shared_ptr<Value> take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes);
 
   mutable std::mutex mutex_;
@@ -43,8 +43,8 @@ class KeptValues {
   std::size_t sweep_at_ = 64;
 };
 
-/// A product, convolution or the like of the work that was computed before and let go, as nobody held its value; empty: there is
-/// none, or memory was short.
+/// The name of a product, convolution or the like in the work that was computed before and dropped without a holder. Empty: there
+/// is none, or memory was short.
 std::string computed_again(const Work& work);
 
 }  // namespace clnet::exec

@@ -52,7 +52,7 @@ class Writer {
 }  // namespace
 
 std::string plan_key(const Work& work, const Options& options) {
-  constexpr std::size_t usual = 128;  // bytes of a node
+  constexpr std::size_t usual = 128;  // bytes per node
   Writer key(usual * (work.nodes.size() + work.leaves.size()));
   key.text(options.key());
   key.raw(work.leaves.size());
@@ -62,7 +62,7 @@ std::string plan_key(const Work& work, const Options& options) {
   }
   for (std::size_t k = 0; k < work.nodes.size(); ++k) {
     const auto& node = *work.nodes[k];
-    // An operation's class is part of what it is: names are only for people.
+    // The operation's class is part of the key: names are for people only.
     const auto& op = *node.op;
     key.raw(&typeid(op));
     key.text(op.name());

@@ -1,4 +1,4 @@
-// What two evaluations must have in common to be served by one plan.
+// The key of a plan: evaluations with one key share a plan.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace clnet::exec {
 
-/// The structure of the work: operations with their fields, shapes and dtypes, who reads whom, which leaves the host knows as
-/// scalars, what is asked for and what is kept besides, and the options: equal strings, equal plans.
+/// The structure of the work as text: operations with their fields, shapes and dtypes, inputs, host scalars, wanted and kept
+/// values, and the options.
 std::string plan_key(const Work& work, const Options& options);
 
-/// The same for a reader: a line per leaf and operation.
+/// The same for human readers: a line per leaf and operation.
 std::vector<std::string> describe(const Work& work);
 
 }  // namespace clnet::exec

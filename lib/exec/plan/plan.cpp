@@ -56,7 +56,7 @@ Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device,
     step.command = i;
     if (const auto* launch = std::get_if<Launch>(&recording_.commands()[i])) {
       prepare(*launch, step, device);
-      // Of two launches of which one is made, one counts.
+      // Of two alternative launches, one counts.
       if (!step.skipped && launch->when() != Launch::When::in_place) ++kernels_;
     } else {
       ++host_calls_;
@@ -66,7 +66,7 @@ Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device,
 
 namespace {
 
-/// Throws KernelsCrash where a kernel is noted as one that crashes the compiler.
+/// Throws KernelsCrash for a kernel that is noted to crash the compiler.
 void refuse_crashing(const DeviceInfo& info, const std::vector<ocl::KernelToBuild>& kernels,
                      const std::vector<const Launch*>& launches, const ocl::Prebuilder& prebuilder) {
   std::vector<Maker> makers;
@@ -84,8 +84,8 @@ void refuse_crashing(const DeviceInfo& info, const std::vector<ocl::KernelToBuil
         std::move(makers));
 }
 
-/// By several threads where the driver allows it. `built` is called on this one, several times a second, with how many are; what
-/// it throws ends this when the programs under way are built.
+/// Builds programs on several threads where the driver allows it. `built` runs on this thread several times a second, with the
+/// number of finished programs. Its exception ends the build once the programs in progress are built.
 void build_programs(ocl::Context& device, const std::vector<const ocl::ProgramSource*>& programs,
                     const std::function<void(std::size_t)>& built) {
   std::size_t next = 0, done = 0;
@@ -143,7 +143,7 @@ void build_programs(ocl::Context& device, const std::vector<const ocl::ProgramSo
   if (failure) std::rethrow_exception(failure);
 }
 
-/// A thread that reads programs while the next ones are built elsewhere: a driver takes its time for that, too.
+/// A thread that loads programs while others are built elsewhere: loading takes a driver's time, too.
 class ReadBeside {
  public:
   explicit ReadBeside(ocl::Context& device) : thread_([this, &device](const std::stop_token& stop) { read(device, stop); }) {}
@@ -164,7 +164,7 @@ class ReadBeside {
       try {
         device.programs().prepare(*program);
       } catch (const std::exception&) {
-        // Whoever needs it says what is wrong with it.
+        // The launch that needs it reports the error.
       }
       lock.lock();
     }
@@ -173,7 +173,7 @@ class ReadBeside {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<const ocl::ProgramSource*> programs_;
-  std::jthread thread_;  ///< the last, as it uses the others
+  std::jthread thread_;  ///< the last member, as it uses the others
 };
 
 }  // namespace
@@ -201,9 +201,9 @@ void Plan::build(ocl::Context& device) {
   std::size_t total = 0;
   for (const auto* launch : launches) {
     const bool is_there = device.programs().has(launch->program());
-    // A user's kernel may never end on zeros: whether it compiles is seen elsewhere, but it is not run there. Where a range is
-    // large, the kernel is compiled in another way than for the one group that is run ahead; where that is compiled elsewhere to
-    // see whether it can be, as large a range is run.
+    // A user's kernel may run forever on zeros: it is only compiled elsewhere, not run. A kernel with a large range is compiled
+    // differently than for the single group that runs ahead. Where the build elsewhere tests the compiler, an equally large range
+    // runs.
     const bool users = launch->program().users();
     const bool elsewhere = takes == Takes::all || (takes == Takes::some && !is_large(*launch) && !users);
     if (elsewhere && (users || !launch->local().empty()) && !is_empty(*launch)) {
@@ -215,7 +215,7 @@ void Plan::build(ocl::Context& device) {
     // Sorted by program.
     if (!is_there && (programs.empty() || *programs.back() != launch->program())) programs.push_back(&launch->program());
   }
-  // Of two sets of programs the second comes at once. Where that takes its time, it is built beside (BuildsBeside).
+  // The second of two sets of programs is needed at once. Where building it takes time, it is built beside (BuildsBeside).
   const bool in_turn = takes == Takes::all || ocl::has_quirk(device.info(), "compiles-one-at-a-time");
   const auto foreseen = in_turn ? std::vector<ocl::ProgramSource>{} : device.programs().foreseen();
   const auto is_foreseen = [&](const auto* program) {
@@ -247,25 +247,25 @@ void Plan::build(ocl::Context& device) {
   if (takes == Takes::all)
     refuse_crashing(device.info(), ahead, ahead_of, *prebuilder);
   else
-    // Of two launches of which one is made nobody knows yet which.
+    // Which of two alternative launches will run is not known yet.
     for (std::size_t i = 0; i < ahead.size(); ++i)
       if (ahead_of[i]->when() == Launch::When::always) compiled_by_run_.push_back(std::move(ahead[i]));
-  // Also where the first run compiles them: who was told of the first hears of the last.
+  // Also where the first run compiles them: a listener that got the first report gets the last.
   if (programs.empty()) compiling.tell(total);
   build_programs(device, programs, [&](std::size_t built) { compiling.tell(done + (total - done) * built / programs.size()); });
 }
 
 namespace {
 
-/// The launch's work-group, made smaller where the kernel as it was built allows less than the device does: its registers may not
-/// suffice for more. A group that a kernel counts on (GROUP, and those of users' kernels) is not changed.
+/// The launch's work-group, reduced where the built kernel allows less than the device, because of its registers. A group that a
+/// kernel relies on (GROUP, and those of users' kernels) is not changed.
 std::vector<std::size_t> allowed_group(const Launch& launch, const ::cl::Kernel& kernel, const ocl::Context& device) {
   auto local = launch.local();
   const auto items = [&] { return std::accumulate(local.begin(), local.end(), std::size_t{1}, std::multiplies{}); };
   if (items() <= 1 || ocl::has_quirk(device.info(), "rusticl-kernel-groups")) return local;
   const auto& program = launch.program();
   const bool fixed = program.defines.count("GROUP") != 0 || program.users();
-  // A kernel takes the size that it was built for (reqd_work_group_size), though NVIDIA's driver says 256 of all.
+  // A kernel takes the size that it was built for (reqd_work_group_size), though NVIDIA's driver reports 256 for all.
   const auto asked = ocl::checked(launch.function(),
                                   [&] { return kernel.getWorkGroupInfo<CL_KERNEL_COMPILE_WORK_GROUP_SIZE>(device.device()); });
   if (asked[0] * asked[1] * asked[2] == items()) return local;

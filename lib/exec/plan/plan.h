@@ -1,4 +1,4 @@
-// A graph made ready to run again and again: its launches with arguments set, and a place for every value.
+// A plan: a graph ready to run many times, with set arguments and a place for every value.
 #pragma once
 
 #include <algorithm>
@@ -22,23 +22,23 @@
 
 namespace clnet::exec {
 
-/// What a plan's leaf is this time.
+/// A plan's leaf in one run.
 struct Binding {
   std::function<std::shared_ptr<DeviceValue>()> on_device;  ///< called when a kernel needs a buffer
   const std::byte* scalar = nullptr;                        ///< the value of a host scalar
   Gift gift = Gift::nothing;
 };
 
-/// A launch has failed after others had made new values in the place of leaves, which are lost.
+/// A launch failed after others had overwritten leaves, which are lost.
 class LostInPlace : public DeviceError {
  public:
   using DeviceError::DeviceError;
 };
 
-/// Kernels that crash the driver's compiler, with those that recorded them.
+/// Kernels that crash the driver's compiler, with their origins.
 class KernelsCrash : public DeviceError {
  public:
-  /// `compiler`: whose, and where that is noted.
+  /// `compiler`: the driver, and the file with the note.
   KernelsCrash(std::set<std::string> kernels, std::string compiler, std::vector<Maker> makers);
   static std::string text(const std::set<std::string>& kernels, const std::string& compiler);
   const std::set<std::string>& kernels() const { return kernels_; }
@@ -53,60 +53,60 @@ class KernelsCrash : public DeviceError {
 
 class Plan {
  public:
-  /// Places the recording's values and builds its programs. The first values of the recording are its leaves, and `keep` are the
-  /// values to return. Throws what a build throws, KernelsCrash before one would end the process.
+  /// Places the recording's values and builds its programs. The first values of the recording are its leaves; `keep` are the
+  /// values to return. Throws as building does, and KernelsCrash before a kernel would end the process.
   Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const Placing& placing);
 
-  /// What a run has made.
+  /// The results of a run.
   struct Made {
-    std::vector<std::shared_ptr<DeviceValue>> results;      ///< the values of `keep`
-    std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< leaves' values in whose place some of them are, for good
+    std::vector<std::shared_ptr<DeviceValue>> results;      ///< values of `keep`
+    std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< overwritten leaves' values, permanently
   };
-  /// Enqueues all commands; `chains` as in Options. The context's lock is held. Whatever it throws, the next run is right: a leaf
-  /// whose memory was given for more than rewriting (Gift::any) is as before, or is marked as overwritten, and what is thrown is
-  /// LostInPlace. Before that, what the driver refuses is tried again.
+  /// Enqueues all commands; `chains` as in Options. The context's lock is held. After any exception the next run is right. A leaf
+  /// given beyond rewriting (Gift::any) is unchanged, or marked as overwritten; in that case the exception is LostInPlace. A call
+  /// that the driver refuses is repeated first.
   Made replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
               std::optional<ChainMode> chains);
 
-  /// To be called when the first run is done.
+  /// Call it when the first run is done.
   void note_first_run(const ocl::Context& device);
 
   std::size_t kernels() const { return kernels_; }
   std::size_t host_calls() const { return host_calls_; }
   /// See ChainCommands.
   bool take_first_run() { return chains_.take_first_run(); }
-  /// What a run like the last one enqueues.
+  /// The number of commands of a run like the last one.
   std::size_t commands() const { return kernels_ + host_calls_ - std::min(kernels_, chains_.spared()); }
-  /// Bytes of the intermediates that share the arena, and what they would take side by side.
+  /// Bytes of the intermediates with the arena's sharing, and without.
   std::size_t planned_bytes() const { return placement_.layout.bytes(); }
   std::size_t naive_bytes() const { return placement_.naive_bytes; }
-  /// Bytes of the buffers that every run, or the first, makes besides; and those of them that hold cached values.
+  /// Bytes of further buffers of every run, or of the first; and the part of the cached values.
   std::size_t own_bytes() const { return bytes_at(Home::own) + cached_bytes(); }
   std::size_t cached_bytes() const { return bytes_at(Home::cached); }
-  /// Whoever holds it shall ask for a new one.
+  /// Tells holders to ask for a new plan.
   void retire() { retired_ = true; }
   bool is_retired() const { return retired_; }
-  /// Whether it was made for little memory already.
+  /// Whether it was made for little memory.
   bool is_shrunk() const { return shrunk_; }
-  /// How many operations each run then computes twice.
+  /// The number of operations that each run then computes twice.
   std::size_t repeated() const { return repeated_; }
   void set_shrunk(std::size_t repeated) {
     shrunk_ = true;
     repeated_ = repeated;
   }
-  /// Values that nobody asked for: they are returned after those that somebody did.
+  /// Kept values, returned after the requested ones.
   const std::vector<Work::Result>& kept() const { return kept_results_; }
   void set_kept(std::vector<Work::Result> kept) { kept_results_ = std::move(kept); }
-  /// Arguments set so far, in all runs.
+  /// The number of arguments set so far, in all runs.
   std::uint64_t arguments_set() const { return arguments_set_; }
 
  private:
   class Run;
-  friend struct PlanBreaker;  // of tests: what is broken in a plan, its runs' verifier must name
+  friend struct PlanBreaker;  // for tests that break a plan: the verifier must find each fault
 
-  /// What an argument is known to be: nothing, while memory is 0 or the offset negative.
+  /// The known state of an argument; unknown while memory is 0 or the offset negative.
   struct BufferSlot {
-    cl_uint index;  ///< of the kernel's argument; the offset's is the next
+    cl_uint index;  ///< index of the kernel's argument; the offset's is the next
     ValueId root;
     std::int64_t offset;       ///< from the root's first element, in elements
     std::uint64_t memory = 0;  ///< see Buffer::id()
@@ -127,8 +127,8 @@ class Plan {
     std::vector<BufferSlot> fixed, changing;  ///< in the arena; all others
     std::vector<ScalarSlot> scalars;
     double bytes = 0;
-    bool skipped = false;          ///< nothing to do: an empty range
-    std::uint64_t generation = 0;  ///< of the arena that its fixed arguments are set for
+    bool skipped = false;          ///< an empty range
+    std::uint64_t generation = 0;  ///< the arena's generation that its fixed arguments were set for
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
@@ -142,7 +142,7 @@ class Plan {
   Placement placement_;
   std::vector<Step> steps_;
   ChainCommands chains_;
-  std::vector<ocl::KernelToBuild> compiled_by_run_;  ///< by the first one, in this process
+  std::vector<ocl::KernelToBuild> compiled_by_run_;  ///< kernels compiled by the first run, in this process
   std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;

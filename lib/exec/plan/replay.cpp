@@ -1,4 +1,4 @@
-// One run of a plan: finds where its values are this time, sets the arguments that changed, and enqueues.
+// One run of a plan: finds the places of its values, sets the changed arguments, and enqueues.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Plan::Run : public HostContext {
       auto leaf = leaves_[id].on_device();
       spots_[id] = {leaf->buffer, leaf->offset, leaf};
     }
-    // What is there is held before anything is allocated: that may drop what nobody holds.
+    // Existing entries are held before any allocation, which may drop entries without holders.
     for (const auto& form : placement_.forms) forms_.push_back(find(form));
     arena_.reserve(device_.memory(), placement_.layout.segments, [&] { return plan_.what(); });
     grant_donations();
@@ -47,7 +47,7 @@ class Plan::Run : public HostContext {
 
   Made operator()(std::optional<ChainMode> chains) {
     static const bool poison = env::flag("CLNET_POISON");
-    // A profiler shall see each launch, and poison comes between them.
+    // A profiler shows each launch, and poison comes between launches.
     const bool chained = (!poison || chains) && !device_.profiler().enabled() &&
                          plan_.chains_.ready(plan_.recording_, placement_, device_, chains, tail_);
     std::size_t behind_chain = 0;
@@ -73,11 +73,11 @@ class Plan::Run : public HostContext {
         launch(std::get<Launch>(command), step);
       }
     }
-    // All is enqueued: what was made counts from now on.
+    // All is enqueued: the new values are valid from now on.
     for (std::size_t k = 0; k < forms_.size(); ++k)
       if (forms_[k].made && is_kept(forms_[k])) publish(placement_.forms[k], forms_[k]);
     Made made{std::move(results_), {}};
-    // Another thread that comes to what was rewritten in parts makes the same of it again.
+    // Another thread that meets a rewritten leaf makes the same rewrite again.
     for (const auto& donation : granted_)
       if (!donation.repeatable) made.overwritten.push_back(spots_[static_cast<std::size_t>(donation.from)].leaf);
     return made;
@@ -91,13 +91,13 @@ class Plan::Run : public HostContext {
   }
 
  private:
-  /// Where a root value is: its buffer and first element.
+  /// The place of a root value: its buffer and first element.
   struct Spot {
     ocl::BufferPtr buffer;
     std::int64_t first = 0;
     std::shared_ptr<DeviceValue> leaf;
   };
-  /// A CachedForm of the plan: what it is made from this time, and the entry that is there, or that this run makes.
+  /// A CachedForm in this run: its sources, and the existing entry or the one that this run makes.
   struct Form {
     std::vector<std::uint64_t> sources, scalars;
     bool imported = false;
@@ -124,7 +124,7 @@ class Plan::Run : public HostContext {
     return found;
   }
 
-  /// A caller may write to imported memory at any time: nothing made of it is there for long.
+  /// A caller may write to imported memory at any time: forms of it are not kept.
   static bool is_kept(const Form& form) { return !form.imported; }
 
   void place(const CachedForm& form, Form& found) {
@@ -141,7 +141,7 @@ class Plan::Run : public HostContext {
       for (auto leaf : form.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->made_of_it = &cached_;
   }
 
-  /// Whether the step only makes cached values that are there, or another is made in its place.
+  /// Whether the step only makes cached values that exist, or its alternative runs.
   bool is_left_out(const Step& step) const {
     const auto form = placement_.form_of[step.command];
     if (form != Placement::none && forms_[form].there) return true;
@@ -150,12 +150,12 @@ class Plan::Run : public HostContext {
            (launch->when() == Launch::When::in_place) != lies_in_place(plan_.recording_, placement_, granted_, *launch);
   }
 
-  /// Results come to lie in the memory of leaves that nobody needs any more.
+  /// Places results in the memory of leaves without other readers.
   void grant_donations() {
     for (const auto& donation : placement_.donations) {
       const auto& binding = leaves_[static_cast<std::size_t>(donation.from)];
       const auto& from = spots_[static_cast<std::size_t>(donation.from)];
-      // A leaf that is rewritten stays in its slot if the evaluation fails, so only that evaluation's own may be.
+      // A rewritten leaf stays in its slot if the evaluation fails, so only the evaluation's own leaf may be rewritten.
       if (binding.gift != (donation.repeatable ? Gift::rewritten : Gift::any)) continue;
       if (!sole_owner(*from.leaf) || from.first != 0) continue;
       spots_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;
@@ -164,7 +164,7 @@ class Plan::Run : public HostContext {
     }
   }
 
-  /// From here on leaves are overwritten: what can fail before has been done.
+  /// Prepares the commands that overwrite leaves: everything that can fail is done before.
   void prepare_tail() {
     for (auto& step : plan_.steps_)
       if (step.command >= tail_ && !step.skipped && !is_left_out(step))
@@ -176,12 +176,12 @@ class Plan::Run : public HostContext {
     try {
       if (poison) poison_outputs(step);
     } catch (const DeviceError&) {
-      // Poison only shows what is wrong otherwise.
+      // Poison only makes existing faults visible.
     }
     try {
       if (!step.skipped) this->launch(launch, step, ocl::Context::Failing::tried_again);
     } catch (const std::exception& error) {
-      // A range of one dimension is enqueued as a whole, or not.
+      // A range of one dimension is enqueued entirely, or not at all.
       if (step.command == tail_ && launch.global().size() == 1) throw;
       for (const auto& donation : granted_)
         if (!donation.repeatable && donation.command <= step.command)
@@ -249,7 +249,7 @@ class Plan::Run : public HostContext {
                    {launch.function(), launch.detail_text(), step.bytes, launch.flop_count(), scope}, failing);
   }
 
-  /// The argument is unknown while it is being set: a call that fails may leave it either way.
+  /// The argument counts as unknown while it is set: a failed call leaves it either way.
   template <class Known, class Value>
   void set(::cl::Kernel& kernel, cl_uint index, Known& known, Known value, Known unknown, const Value& argument) {
     if (known == value) return;
@@ -272,7 +272,7 @@ class Plan::Run : public HostContext {
     return bits;
   }
 
-  /// As a kernel takes it: f16 and bf16 as float.
+  /// The bits for a kernel's parameter: f16 and bf16 as float.
   std::uint64_t argument_bits(ValueId leaf, Dtype dtype) const {
     const auto bits = bits_of(leaf, dtype);
     if (dtype != Dtype::f16 && dtype != Dtype::bf16) return bits;
@@ -291,7 +291,7 @@ class Plan::Run : public HostContext {
     ++plan_.arguments_set_;
   }
 
-  /// Whether what the kernel was given, in this run or an earlier one, is where its values are.
+  /// Checks that the kernel's arguments, set by this run or an earlier one, point to its values.
   void verify_arguments(const Launch& launch, const Step& step) const {
     for (const auto* slots : {&step.fixed, &step.changing})
       for (const auto& slot : *slots) {
@@ -310,7 +310,7 @@ class Plan::Run : public HostContext {
   std::vector<Spot> spots_;
   std::vector<Form> forms_;
   std::vector<Donation> granted_;
-  std::size_t tail_ = ~std::size_t{0};  ///< the first command that overwrites a leaf for good
+  std::size_t tail_ = ~std::size_t{0};  ///< the first command that overwrites a leaf permanently
   std::vector<std::shared_ptr<DeviceValue>> results_;
 };
 
@@ -320,7 +320,8 @@ Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached
   try {
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   } catch (const DeviceError&) {
-    // Another plan may have left a larger arena than this one needs. Where that does not help, the error says what its own takes.
+    // Another plan may have left a larger arena than needed here. If freeing it does not help, the error names this plan's own
+    // need.
     if (arena.bytes() == 0) throw;
     arena.clear();
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);

@@ -1,5 +1,5 @@
-// Solvers chosen by measuring: every candidate is checked against the oracle and timed, and the fastest is remembered for the
-// device, in memory and in a file. Without CLNET_TUNE nothing is measured, but what is remembered is used.
+// Choice of solvers by measurement: every candidate is checked against the oracle and timed. The fastest is kept for the device,
+// in memory and in a file. Without CLNET_TUNE nothing is measured, but kept choices are used.
 #pragma once
 
 #include <chrono>
@@ -21,19 +21,19 @@
 
 namespace clnet::exec {
 
-/// One candidate's run of a problem.
+/// A candidate's run of a problem.
 struct Trial {
-  std::string solver;         ///< and its configuration, as Choice::text()
-  std::vector<float> values;  ///< what it computed
+  std::string solver;         ///< solver and configuration, as Choice::text()
+  std::vector<float> values;  ///< its results
   double seconds = 0;
-  std::vector<std::size_t> ends = {};  ///< of each output's values among them; empty: there is one output
+  std::vector<std::size_t> ends = {};  ///< end of each output in `values`; empty: one output
 };
 
-/// The fastest of those whose values are the last one's, the oracle's, but for `tolerance` times the largest of their output (or
-/// a thousandth of the largest of all). Others are discarded with a warning that names the problem.
+/// The fastest trial whose values equal those of the last one, the oracle. They may differ by `tolerance` times the largest value
+/// of their output, or by a thousandth of the largest of all. Others are discarded with a warning that names the problem.
 const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem);
 
-/// What was chosen for each problem, kept in a file of one device, one driver and one state of the kernels.
+/// The choice for each problem, in a file for one device, one driver and one state of the kernels.
 class TuningFile {
  public:
   struct Entry {
@@ -41,14 +41,14 @@ class TuningFile {
     double milliseconds = 0;
   };
 
-  /// `identity` is all that the choices depend on; a file of another identity, or a damaged one, is ignored.
+  /// `identity` is everything that the choices depend on. A file of another identity, or a damaged one, is ignored.
   TuningFile(std::string path, std::string identity);
 
   const Entry* find(const std::string& problem) const;
   void set(const std::string& problem, Entry entry) { entries_[problem] = std::move(entry); }
   bool empty() const { return entries_.empty(); }
   const std::string& path() const { return path_; }
-  /// Adds the choices to those that are in the file by now. What cannot be written is not kept, with a line in the log.
+  /// Adds the choices to those in the file. A failed write is logged, and its choices are not kept.
   void save() const;
 
  private:
@@ -60,18 +60,18 @@ class TuningFile {
 
 class Tuning : public Preferences {
  public:
-  /// The device's file, and what CLNET_TUNE says.
+  /// With the device's file and the value of CLNET_TUNE.
   explicit Tuning(const ocl::Context& device);
-  /// `seconds` to spend on a plan; nothing when nothing shall be measured.
+  /// `seconds` to spend per plan; std::nullopt: no measurement.
   Tuning(TuningFile file, std::optional<double> seconds) : choices_("none"), file_(std::move(file)), budget_(seconds) {}
 
-  /// Evaluates by Options::now(), which says the solver that is tried.
+  /// Evaluates by Options::now(), which forces the solver of the trial.
   using Evaluate = std::function<void(std::span<const Tensor>)>;
-  /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
+  /// Measures the unknown heavy operations, if and as long as CLNET_TUNE allows.
   void tune(const Subgraph& graph, ocl::Context& device, CachedValues& cached, const Options& options, const Evaluate& evaluate);
-  /// What to prefer for a node: what a checkpoint says, else what was measured; nothing when neither knows it.
+  /// The preferred choice for a node: from a checkpoint, else measured; std::nullopt: neither.
   std::optional<Choice> choice(const Node& node, Packed packed = Packed::once) const override;
-  /// A node was recorded with this choice.
+  /// Notes that a node was recorded with this choice.
   void note(const Node& node, const Choice& choice, Packed packed = Packed::once) const override;
   Choices& choices() const { return choices_; }
 
@@ -80,7 +80,7 @@ class Tuning : public Preferences {
     const Node* node;
     Packed packed;
   };
-  /// The problems that nobody has measured or decided.
+  /// The problems without a measurement or decision.
   std::map<std::string, Problem> open_problems(const Subgraph& graph, const Options& options) const;
 
   std::optional<Choice> measured(const std::string& problem) const;
@@ -89,7 +89,7 @@ class Tuning : public Preferences {
   std::optional<TuningFile> file_;
   std::optional<double> budget_;
   std::mutex measuring_;
-  mutable std::mutex mutex_;  ///< of the file's choices
+  mutable std::mutex mutex_;  ///< guards the file's choices
 };
 
 }  // namespace clnet::exec

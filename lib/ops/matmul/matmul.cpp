@@ -17,7 +17,7 @@ namespace ops {
 
 namespace {
 
-/// A dimension of the batch, with the elements from one index to the next in each operand (0: broadcast).
+/// A dimension of the batch, with each operand's stride in elements (0: broadcast).
 struct BatchDim {
   std::int64_t extent, a, b, c;
 };
@@ -120,7 +120,7 @@ class Matmul : public Op {
       problem.m *= dims[0].extent;  // rows of one tall matrix
       dims.clear();
     }
-    // The longest dimension is a solver's, the others are looped over here: there are none but in unusual broadcasts.
+    // Solvers take the longest dimension; the others, which only unusual broadcasts have, are looped over here.
     if (!dims.empty()) {
       const auto longest =
           std::max_element(dims.begin(), dims.end(), [](const auto& x, const auto& y) { return x.extent < y.extent; });
@@ -131,8 +131,8 @@ class Matmul : public Op {
       dims.erase(longest);
     }
     lower(problem, dims, recorder);
-    // What lies first in a's memory are the rows of one tensor, of which sequences have as many as they are long. Products of
-    // a batch are attention's, which foresees them.
+    // Without a batch, the rows of `a` come from one tensor, and sequences have as many rows as their length. Products with a
+    // batch belong to attention, which foresees them.
     if (problem.batch > 1 || !dims.empty()) return;
     const auto rows = options_.transpose_a ? &MatmulProblem::k : &MatmulProblem::m;
     recorder.foresee(problem.text(), problem.*rows, [&](std::int64_t extent) {
@@ -162,7 +162,7 @@ class Matmul : public Op {
   MatmulOptions options_;
 };
 
-/// {..., M, K} as {all rows, K}, so that a product with one matrix is one product, and its gradient sums over all rows at once.
+/// {..., M, K} as {all rows, K}: a product with one matrix becomes one product, and its gradient sums over all rows at once.
 Tensor rows(const Tensor& x) {
   return reshape(x, Shape{x.size(-1) == 0 ? leading(x.shape()).numel() * x.size(-2) : x.numel() / x.size(-1), x.size(-1)});
 }

@@ -1,4 +1,4 @@
-// Matrix products on CPUs: tiles of the result that share nothing but the inputs, sized by what packing and multiplying cost.
+// Matrix products on CPUs: independent tiles of the result, sized by the cost of packing and multiplying.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,10 +32,10 @@ RegisterTile register_tile(std::int64_t width, std::int64_t m) {
   return tile;
 }
 
-/// Of k, so that a panel of b stays in the first-level cache while the panels of a pass by; and others that may be tried.
+/// Blocks of k: a panel of b stays in the first-level cache while the panels of a pass by; and other sizes to try.
 constexpr std::int64_t block = 256, small_block = 128, large_block = 512;
 
-/// Of k at most in one part, as the blocks of a part are added up in one float.
+/// The limit of k in one part, as the blocks of a part are added in one float.
 constexpr std::int64_t longest_part = 1024 * block;
 
 struct Tiling {
@@ -48,11 +48,10 @@ std::int64_t even(std::int64_t extent, std::int64_t most, std::int64_t panel) {
   return ceil_div(ceil_div(extent, ceil_div(extent, most)), panel) * panel;
 }
 
-/// Rows of a tile that are packed at once, of panels of `rows`: so many that they stay in the second-level cache while panels of
-/// b come by.
+/// Rows of a tile packed at once, in panels of `rows`: few enough for the second-level cache while panels of b come by.
 std::int64_t pass_rows(std::int64_t tile_m, std::int64_t rows) { return even(tile_m, 40 * rows, rows); }
 
-/// Floats of local memory: panels of both inputs, and what a last whole vector writes beyond.
+/// Floats of local memory: panels of both inputs, and the overhang of a last whole vector.
 std::int64_t local_floats(std::int64_t tile_m, std::int64_t tile_n, std::int64_t rows, std::int64_t depth, std::int64_t width) {
   return (pass_rows(tile_m, rows) + tile_n) * depth + width;
 }

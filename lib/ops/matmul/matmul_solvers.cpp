@@ -45,7 +45,7 @@ const exec::SolverList<MatmulProblem>& matmul_solvers() {
 }
 
 namespace {
-// Solvers are listed by name before the first product is recorded.
+// Registers the list of solvers before the first product is recorded.
 [[maybe_unused]] const auto& registered = matmul_solvers();
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The ways to compute a matrix product: what they are given, and their list.
+// The solvers of a matrix product: their problem, and their list.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace clnet::ops {
 
-/// `batch` products c = op(a) op(b) (+ bias), where op(a) is {m, k} and op(b) {k, n}, each stored row-major without gaps, and
-/// transposed in memory where the flags say so. m, n and batch are at least 1, k may be 0. All refs have the same dtype.
+/// `batch` products c = op(a) op(b) (+ bias), where op(a) is {m, k} and op(b) {k, n}, each row-major without gaps, and transposed
+/// in memory where the flags are set. m, n and batch are at least 1, k may be 0. All refs have the same dtype.
 struct MatmulProblem {
   exec::Ref a, b, c;
   std::optional<exec::Ref> bias;  ///< {n}, added to every row
@@ -24,7 +24,7 @@ struct MatmulProblem {
 
   std::int64_t lda() const { return transpose_a ? m : k; }
   std::int64_t ldb() const { return transpose_b ? k : n; }
-  /// From the first element of c to behind the last one.
+  /// The number of elements of c from the first to the last.
   std::int64_t reach() const { return (batch - 1) * stride_c + m * n; }
   double flops() const { return 2.0 * static_cast<double>(batch * m) * static_cast<double>(n) * static_cast<double>(k); }
   /// "128x10x784 at*b".
@@ -55,7 +55,7 @@ void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 std::optional<std::string> matmul_gpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::vector<exec::Config> matmul_gpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_gpu(const MatmulProblem& problem, exec::Recorder& recorder);
-/// The same by units that multiply small matrices: see kernels/matrix_units.clh.
+/// The same with matrix units: see kernels/matrix_units.clh.
 std::optional<std::string> matmul_gpu_matrix_units_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_gpu_matrix_units_declines(const MatmulProblem& problem, const DeviceInfo& device);
 std::vector<exec::Config> matmul_gpu_matrix_units_configs(const MatmulProblem& problem, const DeviceInfo& device);
@@ -63,7 +63,7 @@ void matmul_gpu_matrix_units(const MatmulProblem& problem, exec::Recorder& recor
 /// The CLBlast library.
 std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder);
-/// The same of f16 and bf16, in f32.
+/// The same for f16 and bf16, in f32.
 std::optional<std::string> matmul_clblast_f32_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_clblast_f32_declines(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_clblast_f32(const MatmulProblem& problem, exec::Recorder& recorder);

@@ -30,7 +30,7 @@ namespace {
 
 class OptimizerUpdate;
 
-/// Parameters of one launch: of the operation's those of these numbers, which have so many elements.
+/// The parameters of one launch: `which` are indices into the operation's, `elements` is their total.
 struct UpdateProblem {
   const OptimizerUpdate* update = nullptr;
   std::vector<std::size_t> which;
@@ -76,8 +76,8 @@ class OptimizerUpdate : public Op {
   }
 
   void lower(exec::Recorder& r) const override {
-    // As many parameters of one dtype per launch as the kernel knows and the device takes: 16 bytes per buffer, 8 for the sizes,
-    // 48 for the rest, and as much for scalars in buffers. A function in SPIR-V takes 255 arguments; a buffer is two of them.
+    // As many parameters of one dtype per launch as kernel and device allow: 16 bytes per buffer, 8 for the sizes, 48 for the
+    // rest, and as much for scalars in buffers. A SPIR-V function takes 255 arguments; a buffer is two of them.
     const auto buffers = 3 + 2 * states(), bytes = 16 * buffers + 8, room = r.device().max_parameter_size - (gated_ ? 96 : 48);
     const auto most = std::clamp<std::size_t>(std::min(room / bytes, (255 - 16) / (2 * buffers + 2)), 1, 16);
     std::map<std::pair<Dtype, Dtype>, UpdateProblem> batches;
@@ -89,7 +89,7 @@ class OptimizerUpdate : public Op {
       const auto& spec = r.spec(parameter(r, k));
       if (spec.shape.numel() == 0) continue;
       auto& batch = batches[{spec.dtype, r.spec(gradient(r, k)).dtype}];
-      // The kernel's work-items are counted in 32 bits over all of a launch's tensors.
+      // The kernel counts its work-items in 32 bits over all of a launch's tensors.
       if (batch.which.size() == most || batch.elements + spec.shape.numel() > std::numeric_limits<std::int32_t>::max())
         launch(std::exchange(batch, {}));
       batch.which.push_back(k);
@@ -98,7 +98,7 @@ class OptimizerUpdate : public Op {
     for (const auto& [dtypes, batch] : batches) launch(batch);
   }
 
-  /// A work-item takes `chunk` elements as vectors, or `lanes` of them, which are loaded and stored as one.
+  /// A work-item takes `chunk` elements as vectors, or `lanes` elements with one load and store.
   void lower_batch(exec::Recorder& r, const UpdateProblem& batch) const {
     constexpr std::string_view names[] = {"m", "v"};
     const auto lanes = r.config()["lanes"], chunk = r.config().value("chunk", 0);
@@ -123,7 +123,7 @@ class OptimizerUpdate : public Op {
       launch.args({count, its_items});
       items += its_items;
     }
-    // What the device computes is read from its buffer.
+    // A scalar computed by the device is read from its buffer.
     const auto number = [&](const char* name, const char* computed, std::size_t input) {
       if (r.host_scalar(input))
         launch.scalar(name, r.input(input));
@@ -147,7 +147,7 @@ class OptimizerUpdate : public Op {
   exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states())); }
   exec::Ref gradient(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states()) + 1); }
 
-  /// Of all launches: who reads them comes after the last one.
+  /// The results' bytes of all launches: their readers come after the last one.
   std::int64_t result_bytes(const exec::Recorder& r) const {
     std::int64_t bytes = 0;
     for (std::size_t k = 0; k < (r.input_count() - scalars()) / (2 + states()); ++k)
@@ -169,8 +169,8 @@ std::vector<exec::Config> chunk_configs(const UpdateProblem&, const DeviceInfo& 
   result.push_back({{"lanes", vector_width(device)}, {"chunk", 16384}});
   return result;
 }
-/// 16 bytes of state at a time, as long as there are two waves of work-items or more for each unit. On CPUs a buffer may begin
-/// anywhere, as memory of the user's.
+/// 16 bytes of state at a time, while each unit has two waves of work-items or more. On CPUs buffers may have any alignment, as a
+/// user's memory.
 std::vector<exec::Config> element_configs(const UpdateProblem& p, const DeviceInfo& device) {
   if (device.type == DeviceType::cpu && device.prefers_vector_kernels) return {{{"lanes", 1}}};
   const bool many = p.elements / 4 >= 64 * std::int64_t{device.compute_units};

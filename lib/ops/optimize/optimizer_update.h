@@ -1,5 +1,5 @@
-// The update of parameters by an optimizer's formula, as one operation, so that a step is graph like everything else and takes
-// few launches.
+// The update of parameters by an optimizer's formula, as one operation: a step is graph like everything else and takes few
+// launches.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@ namespace clnet::ops {
 
 enum class UpdateRule : std::uint8_t { sgd, sgd_momentum, adam, rmsprop, rmsprop_momentum };
 
-/// How many tensors of state a rule keeps per parameter.
+/// The number of state tensors of a rule per parameter.
 int state_count(UpdateRule rule);
 
-/// What does not change from step to step.
+/// The constants of a rule.
 struct UpdateConstants {
-  double decay = 0;  ///< weight decay that joins the gradient
-  double beta2 = 0;  ///< of the mean square
+  double decay = 0;  ///< weight decay, added to the gradient
+  double beta2 = 0;  ///< decay of the mean square
   double eps = 0;
   bool nesterov = false;
 };
 
-/// What changes, as f32 scalars: leaf inputs, so that a schedule never makes a new plan. Rate and second_scale may be computed.
+/// The f32 scalars that change from step to step: leaf inputs, so that a schedule never compiles a new plan. Rate and
+/// second_scale may be computed.
 struct UpdateScalars {
   Tensor rate;
-  Tensor shrink;        ///< the parameter is multiplied by this first: 1 - rate * decay of AdamW
+  Tensor shrink;        ///< factor of the parameter before the step: 1 - rate * decay of AdamW
   Tensor second_scale;  ///< Adam: 1 / sqrt(1 - beta2^t)
-  Tensor beta1;         ///< of the momentum
+  Tensor beta1;         ///< decay of the momentum
   Tensor beta1_rest;    ///< 1 - beta1, of which f32 would leave few digits
-  Tensor finite = {};   ///< bool: where it is false all outputs are the old values; may be undefined
+  Tensor finite = {};   ///< bool: false keeps all old values; may be undefined
 };
 
 /// A parameter with its gradient; `state` has state_count(rule) tensors of f32 and the parameter's shape.
