@@ -244,7 +244,7 @@ int main(int argc, char** argv) {
     if ((options.programs || options.cold) && options.names.empty())
       throw CLI::ValidationError("--programs and --cold want names of items");
     // What is measured runs often: see docs/developer/replay.md, "Launch batches".
-    if (!options.programs && !options.cold && !options.first_step) ::setenv("CLNET_CHAINS", "now", 0);
+    if (!options.programs && !options.cold && !options.first_step) ::setenv("CLNET_LAUNCH_BATCHES", "eager", 0);
     if (options.list) {
       for (const auto& item : choose(options.names)) fmt::print("{}\n", item.name);
     } else if (!options.compare.empty()) {

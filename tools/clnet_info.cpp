@@ -356,7 +356,7 @@ int main(int argc, char** argv) {
     }
     if (first_item >= 0) {
       // As clnet-bench does: what is measured runs often.
-      ::setenv("CLNET_CHAINS", "now", 0);
+      ::setenv("CLNET_LAUNCH_BATCHES", "eager", 0);
       clnet::Device::set_default(clnet::Device::find(options.device));
       clnet::tools::measure_for_report(first_item);
       return 0;

@@ -9,7 +9,7 @@
 
 // x {rows, width} as rows of whole vectors.
 #ifdef ATTENTION_PACK_ROWS
-kernel void attention_pack_rows(IN(x), OUT(packed), const int rows, const int width, const int stride, const int rows_per_item) {
+kernel void attention_pack_rows_cpu(IN(x), OUT(packed), const int rows, const int width, const int stride, const int rows_per_item) {
   const int begin = (int)get_global_id(0) * rows_per_item, end = BLOCK_END(begin, rows_per_item, rows);
   for (int row = begin; row < end; ++row)
     for (int d = 0; d < stride; ++d) STORE(packed, row * stride + d, d < width ? LOAD(x, row * width + d) : 0.0f);
@@ -18,7 +18,7 @@ kernel void attention_pack_rows(IN(x), OUT(packed), const int rows, const int wi
 
 // x {lines, length, width} as {lines, panels, width, VW}; what is behind the length is 0.
 #ifdef ATTENTION_PACK_PANELS
-kernel void attention_pack_panels(IN(x), OUT(packed), const int length, const int width, const int panels) {
+kernel void attention_pack_panels_cpu(IN(x), OUT(packed), const int length, const int width, const int panels) {
   const int item = (int)get_global_id(0), first = REMAINDER(item, panels) * VW, row = item / panels * length + first;
   for (int lane = 0; lane < VW; ++lane)
     for (int d = 0; d < width; ++d)
@@ -194,7 +194,7 @@ static bool is_hidden(IN(mask), const int first, const int mask_query, const int
 #define PARAMETERS                                                                                                  \
   IN(q), IN(k), IN(v), OUT(y), OUT(sums), INT(lines), INT(lines_per_item), INT(k_stride), INT(v_stride),            \
   ATTENTION_PARAMETERS
-WORK_ITEM void attention_few_cpu_item(ID_PARAMETERS, PARAMETERS) {
+WORK_ITEM void attention_few_queries_cpu_item(ID_PARAMETERS, PARAMETERS) {
   const int begin = id0 * lines_per_item, end = BLOCK_END(begin, lines_per_item, lines);
   for (int line = begin; line < end; ++line) {
     const int row0 = line * queries, first_key = line / group * keys, first = MASK_LINE(line);
@@ -248,9 +248,9 @@ WORK_ITEM void attention_few_cpu_item(ID_PARAMETERS, PARAMETERS) {
   }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_few_cpu(PARAMETERS) {
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_few_queries_cpu(PARAMETERS) {
 #include "arguments.clh"
-  attention_few_cpu_item(IDS, PARAMETERS);
+  attention_few_queries_cpu_item(IDS, PARAMETERS);
 }
 #endif
 
@@ -284,7 +284,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_few_cpu(PAR
 #define PARAMETERS                                                                                                  \
   IN(q), IN(k_panels), IN(v_panels), IN(k), IN(g), IN(sums), IN(delta), OUT(dq), INT(panels), INT(blocks),          \
   INT(lines), INT(blocks_per_item), ATTENTION_PARAMETERS
-WORK_ITEM void attention_queries_backward_cpu_item(ID_PARAMETERS, PARAMETERS) {
+WORK_ITEM void attention_backward_queries_cpu_item(ID_PARAMETERS, PARAMETERS) {
   const int begin = id0 * blocks_per_item, end = BLOCK_END(begin, blocks_per_item, blocks * lines);
   LANES(lanes)
   for (int block = begin; block < end; ++block) {
@@ -319,9 +319,9 @@ WORK_ITEM void attention_queries_backward_cpu_item(ID_PARAMETERS, PARAMETERS) {
   }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_queries_backward_cpu(PARAMETERS) {
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_backward_queries_cpu(PARAMETERS) {
 #include "arguments.clh"
-  attention_queries_backward_cpu_item(IDS, PARAMETERS);
+  attention_backward_queries_cpu_item(IDS, PARAMETERS);
 }
 #endif
 
@@ -330,7 +330,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_queries_bac
 #define PARAMETERS                                                                                                  \
   IN(k), IN(v), IN(q_panels), IN(g_panels), IN(q), IN(g), IN(sums), IN(delta), OUT(dk), OUT(dv), INT(panels),       \
   INT(blocks), INT(lines), INT(blocks_per_item), ATTENTION_PARAMETERS
-WORK_ITEM void attention_keys_backward_cpu_item(ID_PARAMETERS, PARAMETERS) {
+WORK_ITEM void attention_backward_keys_cpu_item(ID_PARAMETERS, PARAMETERS) {
   const int begin = id0 * blocks_per_item, end = BLOCK_END(begin, blocks_per_item, blocks * lines);
   LANES(lanes)
   for (int block = begin; block < end; ++block) {
@@ -381,8 +381,8 @@ WORK_ITEM void attention_keys_backward_cpu_item(ID_PARAMETERS, PARAMETERS) {
   }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_keys_backward_cpu(PARAMETERS) {
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_backward_keys_cpu(PARAMETERS) {
 #include "arguments.clh"
-  attention_keys_backward_cpu_item(IDS, PARAMETERS);
+  attention_backward_keys_cpu_item(IDS, PARAMETERS);
 }
 #endif

@@ -53,7 +53,7 @@ kernel void attention_values(IN(q), IN(k), IN(v), IN(sums), OUT(y), const int co
   const float score_gradient = weight * (towards * KEPT(line, i, j) - LOAD(delta, row));
 
 #ifdef ATTENTION_QUERIES_BACKWARD
-kernel void attention_queries_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dq), const int count,
+kernel void attention_backward_queries(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dq), const int count,
                                        ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
@@ -71,7 +71,7 @@ kernel void attention_queries_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(
 #endif
 
 #ifdef ATTENTION_KEYS_BACKWARD
-kernel void attention_keys_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dk), const int count,
+kernel void attention_backward_keys(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dk), const int count,
                                     ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
@@ -92,7 +92,7 @@ kernel void attention_keys_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(del
 #endif
 
 #ifdef ATTENTION_VALUES_BACKWARD
-kernel void attention_values_backward(IN(q), IN(k), IN(g), IN(sums), OUT(dv), const int count, ATTENTION_PARAMETERS) {
+kernel void attention_backward_values(IN(q), IN(k), IN(g), IN(sums), OUT(dv), const int count, ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int key = at / value_width, j = REMAINDER(key, keys), first_line = key / keys * group;

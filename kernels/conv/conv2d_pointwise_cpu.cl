@@ -1,6 +1,6 @@
 // 1x1 convolution for CPUs, and the gradient of its input, as a matrix product: vectors hold pixels, which are stored where they
 // belong. A work-item stages STRIP pixels at a time of all inputs, for `strips` strips, and makes `panels` panels of OUTS outputs
-// of them. w is packed by conv2d_cpu_pack: {group, panel, input, output}.
+// of them. w is packed by conv2d_pack_cpu: {group, panel, input, output}.
 #include "item.clh"
 #include "vector.clh"
 #include "epilogue.clh"

@@ -2,7 +2,7 @@
 // these, 1x1 to y. The first one is 1x1 and reads x where it lies, or it has TAPS_H x TAPS_W taps and steps FIRST_STEP and reads a
 // staged window. A work-item makes a strip of RB rows of an image. What the first one makes of LANES1 channels, with channels side by
 // side and zeros around the image, stays in the first caches until the second has made its strip of them, and what that makes of all
-// channels in the second ones until the third is done. Weights are packed by conv2d_cpu_pack: {panel, input, lane}, and {vector, tap,
+// channels in the second ones until the third is done. Weights are packed by conv2d_pack_cpu: {panel, input, lane}, and {vector, tap,
 // lane}.
 //
 // The first groups are empty: PoCL's first thread takes one and its share of all of them at once, which would be both of two.

@@ -66,12 +66,12 @@ kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTR
 #else
 #define ADD_GRADIENT
 #endif
-#ifdef STREAM
-    if (STREAMS(PTR(y) + at))
+#ifdef NONTEMPORAL_STORES
+    if (NONTEMPORAL_ALIGNED(PTR(y) + at))
       for (; i + VW <= count; i += VW) {
         VFLOAT result = (VLOAD(x, at + i) - center) * scale + add;
         ADD_GRADIENT
-        VSTREAM(y, at + i, VEPILOGUE(result, at + i, c, 0));
+        NONTEMPORAL_VSTORE(y, at + i, VEPILOGUE(result, at + i, c, 0));
       }
 #endif
     for (; i + VW <= count; i += VW) {
@@ -87,7 +87,7 @@ kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTR
       STORE(y, at + i, EPILOGUE(result, at + i, c));
     }
   }
-  STREAMED();
+  NONTEMPORAL_FENCE();
 }
 #endif
 #endif

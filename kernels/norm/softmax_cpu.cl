@@ -20,8 +20,8 @@ static inline VFLOAT power(const VFLOAT value) {
 // The larger one, and `a` where b is NaN: its power is NaN, and so are then all results.
 static inline VFLOAT larger(const VFLOAT a, const VFLOAT b) { return b > a ? b : a; }
 
-kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const int rows_per_item
-                         PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+kernel void softmax_rows_cpu(IN(x), OUT(y), const int rows, const int length, const int rows_per_item
+                             PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int first_row = (int)get_global_id(0) * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
   const int whole = length / VW * VW, rest = length - whole;
   for (int row = first_row; row < last_row; ++row) {
@@ -60,7 +60,7 @@ kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const 
   }
 }
 
-kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+kernel void softmax_columns_cpu(IN(x), OUT(y), const int axis, const int inner PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int blocks = (inner + VW - 1) / VW, item = (int)get_global_id(0);
   const int column = REMAINDER(item, blocks) * VW, width = min(VW, inner - column);
   const int first = item / blocks * axis * inner + column;

@@ -2,8 +2,8 @@
 // new ones. RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation
 // of torch.optim; rates and bias corrections are computed in double on the host, or, RATE_COMPUTED and SECOND_SCALE_COMPUTED, were
 // computed on the device, where GATED keeps all values of a step that is not made. beta1_rest and beta2_rest are what is left to
-// 1. VW above 1: work-items take chunks, as vectors. STREAM: new values are stored past the caches, STREAM_STATES: the state, too, which
-// mostly lies where the old one was. LANES above 1: so many elements each, which are loaded and stored as one.
+// 1. VW above 1: work-items take chunks, as vectors. NONTEMPORAL_STORES: new values are stored past the caches,
+// NONTEMPORAL_STATES: the state, too, which mostly lies where the old one was. LANES above 1: so many elements each, which are loaded and stored as one.
 #include "vector.clh"
 #if LANES > 1
 #include "lanes.clh"
@@ -69,7 +69,7 @@
 #define PUT_ONE(pointer, like, i, value) CLNET_CAT(CLNET_STORE_, TYPE_##like)(pointer, i, value)
 #define GET_VECTOR(pointer, like, i) CLNET_CAT(CLNET_VLOAD_, TYPE_##like)(pointer, i)
 #define PUT_VECTOR(pointer, like, i, value) CLNET_CAT(CLNET_VSTORE_, TYPE_##like)(pointer + (i), value)
-#define STREAM_VECTOR(pointer, like, i, value) CLNET_CAT(CLNET_VSTREAM_, TYPE_##like)(pointer + (i), value)
+#define NONTEMPORAL_VECTOR(pointer, like, i, value) CLNET_CAT(CLNET_NONTEMPORAL_VSTORE_, TYPE_##like)(pointer + (i), value)
 #define GET_LANE(pointer, like, i) pointer##_lanes[i]
 #define PUT_LANE(pointer, like, i, value) pointer##_lanes[i] = (value)
 #define NEW_LANES(pointer, like) float pointer##_lanes[LANES];
@@ -255,17 +255,17 @@ kernel void optimizer_update(PARAMETERS(0)
 #if VW > 1
   int i = item * CHUNK;
   const int end = BLOCK_END(i, CHUNK, n);
-#ifdef STREAM
-#ifdef STREAM_STATES
-#define STREAM_STATE STREAM_VECTOR
-#define AND_STREAMS(pointer, like) &&STREAMS(pointer)
+#ifdef NONTEMPORAL_STORES
+#ifdef NONTEMPORAL_STATES
+#define NONTEMPORAL_STATE NONTEMPORAL_VECTOR
+#define AND_NONTEMPORAL_ALIGNED(pointer, like) &&NONTEMPORAL_ALIGNED(pointer)
 #else
-#define STREAM_STATE PUT_VECTOR
-#define AND_STREAMS(pointer, like)
+#define NONTEMPORAL_STATE PUT_VECTOR
+#define AND_NONTEMPORAL_ALIGNED(pointer, like)
 #endif
-  if (STREAMS(new_p) FOR_STATE(NO_LANES, AND_STREAMS)) {
-    for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, STREAM_VECTOR, STREAM_STATE)
-    STREAMED();
+  if (NONTEMPORAL_ALIGNED(new_p) FOR_STATE(NO_LANES, AND_NONTEMPORAL_ALIGNED)) {
+    for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, NONTEMPORAL_VECTOR, NONTEMPORAL_STATE)
+    NONTEMPORAL_FENCE();
   }
 #endif
   for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, PUT_VECTOR, PUT_VECTOR)

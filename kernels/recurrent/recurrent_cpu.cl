@@ -11,7 +11,7 @@
 
 // weight {GATES hidden, hidden} in panels of LANES states: by panel, span of vectors, input, vector (gates, and units of each) and
 // lane. Zeros stand for states that are missing.
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_pack(IN(weight), OUT(packed), const int hidden) {
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_pack_cpu(IN(weight), OUT(packed), const int hidden) {
   const int panel = (int)get_global_id(0), gate = (int)get_global_id(1);
   for (int v = 0; v < UNITS; ++v) {
     const int first = panel * LANES + v * VW, lanes = clamp(hidden - first, 0, VW), vector = gate * UNITS + v;
@@ -32,7 +32,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_pack(IN(wei
 }
 
 // For the way back: by panel of LANES inputs, gate, state and lane.
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_pack_backward(IN(weight), OUT(packed), const int hidden) {
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_backward_pack_cpu(IN(weight), OUT(packed), const int hidden) {
   const int panel = (int)get_global_id(0), gate = (int)get_global_id(1);
   const global float *from = PTR(weight) + gate * hidden * hidden + panel * LANES;
   global float *to = PTR(packed) + (panel * GATES + gate) * hidden * LANES;

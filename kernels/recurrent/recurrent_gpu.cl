@@ -19,7 +19,7 @@
 #if PACK
 
 // weight {GATES hidden, hidden} as {block of UNITS, term, column}, zeros where there is no such state. A work-item per element.
-kernel void recurrent_gpu_pack(IN(weight), OUT(packed)) {
+kernel void recurrent_pack_gpu(IN(weight), OUT(packed)) {
   const int i = (int)get_global_id(0), column = i % COLUMNS, k = i / COLUMNS % DEPTH, block = i / (COLUMNS * DEPTH);
   const int part = column / UNITS, unit = block * UNITS + column % UNITS;
   if (block >= (HIDDEN + UNITS - 1) / UNITS) return;
@@ -35,7 +35,7 @@ kernel void recurrent_gpu_pack(IN(weight), OUT(packed)) {
 #elif BEGIN
 
 // The initial states {batch, hidden} as {block of ROWS, unit, row}, zeros behind the last row. A work-item per element.
-kernel void recurrent_gpu_begin(IN(h0), OUT(state), const int batch) {
+kernel void recurrent_begin_gpu(IN(h0), OUT(state), const int batch) {
   const int i = (int)get_global_id(0), row = i / (HIDDEN * ROWS) * ROWS + i % ROWS, unit = i / ROWS % HIDDEN;
   if (i >= (batch + ROWS - 1) / ROWS * ROWS * HIDDEN) return;
   STORE(state, i, row < batch ? LOAD(h0, row * HIDDEN + unit) : 0.0f);

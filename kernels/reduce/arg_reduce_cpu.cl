@@ -3,8 +3,8 @@
 #include "vector.clh"
 #include "arg_reduce.clh"
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void arg_rows(IN(x), OUT(best), OUT(where), const int outputs, const int reduce,
-                                                                    const int chunk, const int chunks, const int outputs_per_item) {
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void arg_reduce_cpu(IN(x), OUT(best), OUT(where), const int outputs, const int reduce,
+                                                                          const int chunk, const int chunks, const int outputs_per_item) {
   const int output0 = (int)get_global_id(0) * outputs_per_item, output1 = BLOCK_END(output0, outputs_per_item, outputs);
   int lanes[VW];
   for (int i = 0; i < VW; ++i) lanes[i] = i;

@@ -5,8 +5,8 @@
 // Elements that a work-item loads before it needs the first: one would not keep memory busy.
 #define AT_ONCE 8
 
-kernel void arg_rows(IN(x), EARLIER_PARAMETER OUT(best), OUT(where), const int rows, const int length, const int chunk,
-                     const int chunks, const int threads) {
+kernel void arg_reduce_gpu(IN(x), EARLIER_PARAMETER OUT(best), OUT(where), const int rows, const int length, const int chunk,
+                           const int chunks, const int threads) {
   local VALUE(x) values[GROUP];
   local int places[GROUP];
   const int item = (int)get_local_id(0), lane = item & (threads - 1);

@@ -34,8 +34,8 @@ static inline acc_t lanes(const VACC vector) {
 }
 
 // inner == 1
-kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int rows_per_item,
-                        const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+kernel void reduce_rows_cpu(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int rows_per_item,
+                            const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int item = (int)get_global_id(0);
   const int from = REMAINDER(item, chunks) * chunk, count = min(chunk, length - from);
   const int first_row = item / chunks * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
@@ -84,8 +84,8 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
 
 // Columns of `count` rows from element `first` on, as vectors: lanes beyond the row's end hold what follows in memory, and are not
 // stored. Rows from `safe` on would read behind the tensor's end.
-kernel void reduce_columns(IN(x), OUT(y), const int outer, const int reduce, const int inner, const int chunk, const int chunks,
-                           const int outer_per_item, const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+kernel void reduce_columns_cpu(IN(x), OUT(y), const int outer, const int reduce, const int inner, const int chunk, const int chunks,
+                               const int outer_per_item, const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int blocks = (inner + 4 * VW - 1) / (4 * VW), item = (int)get_global_id(0);
   const int begin = REMAINDER(item, blocks) * (4 * VW), end = BLOCK_END(begin, 4 * VW, inner);
   const int part = REMAINDER(item / blocks, chunks), from = part * chunk, count = min(chunk, reduce - from);

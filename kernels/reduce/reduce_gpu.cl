@@ -12,8 +12,8 @@ CLNET_GROUP_FUNCTION(clnet_group_combine, COMBINE)
 #define CLNET_AT_ONCE 8
 
 // inner == 1: `threads` (a power of two, at most GROUP) neighbours share one chunk of a row and add up in local memory.
-kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int threads,
-                        const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+kernel void reduce_rows_gpu(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int threads,
+                            const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   local acc_t scratch[GROUP];
   const int item = (int)get_local_id(0), lane = item & (threads - 1);
   const int output = (int)get_group_id(0) * (GROUP / threads) + item / threads;
@@ -42,8 +42,8 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
 }
 
 // Neighbours take neighbouring columns.
-kernel void reduce_columns(IN(x), OUT(y), const int outputs, const int reduce, const int inner, const int chunk, const int chunks,
-                           const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+kernel void reduce_columns_gpu(IN(x), OUT(y), const int outputs, const int reduce, const int inner, const int chunk, const int chunks,
+                               const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
   const int column = REMAINDER(output, inner), from = REMAINDER(output / inner, chunks) * chunk, outer = output / inner / chunks;

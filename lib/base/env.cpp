@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "clnet/error.h"
+#include "lib/base/renames.h"
 
 namespace clnet::env {
 
@@ -21,7 +22,7 @@ void check_level(std::string_view name) { (void)integer(name, 0, 4); }
 void check_cache(std::string_view name) { (void)word(name, {"on", "off", "force"}); }
 void check_processes(std::string_view name) { (void)integer(name, 1, 64); }
 void check_switch(std::string_view name) { (void)word(name, {"on", "off"}); }
-void check_chains(std::string_view name) { (void)word(name, {"on", "off", "now", "always"}); }
+void check_batches(std::string_view name) { (void)word(name, {"auto", "off", "eager", "force"}); }
 void check_width(std::string_view name) { (void)word(name, {"1", "4", "8", "16"}); }
 void check_folder(std::string_view name) {
   std::error_code code;
@@ -66,10 +67,10 @@ constexpr std::array variables{
              "log lines on stderr: 1 devices, programs and plan misses; 2 a line per kernel; 3 choices of solvers; 4 sources",
              check_level},
     Variable{"CLNET_TRACE", "a file", "a Chrome trace (JSON) of all kernels and transfers, for Perfetto"},
-    Variable{"CLNET_CHAINS", "on | off | now | always",
-             "where commands cost much, short launches of plans that run often become one; now: from the first run on; always: "
+    Variable{"CLNET_LAUNCH_BATCHES", "auto | off | eager | force",
+             "where commands cost much, short launches of plans that run often become one; eager: from the first run on; force: "
              "whether it pays or not",
-             check_chains},
+             check_batches},
     Variable{"CLNET_AWAKE", "0 | 1", "0: a driver's threads may all sleep between short calls that follow one another at once",
              check_flag},
     Variable{
@@ -78,7 +79,7 @@ constexpr std::array variables{
         check_flag},
     Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging", check_flag},
     Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging", check_flag},
-    Variable{"CLNET_REUSE", "0 | 1", "0: a buffer for each value, nothing in place and nothing cached, for debugging",
+    Variable{"CLNET_MEMORY_SHARING", "0 | 1", "0: a buffer for each value, nothing in place and nothing cached, for debugging",
              check_flag},
     Variable{"CLNET_VERIFY", "0 | 1",
              "1: check before each run that every launch finds its values where its arguments point; unset: in debug builds",
@@ -90,7 +91,7 @@ constexpr std::array variables{
              "use kernels for CPUs, with vectors of so many lanes, or on a CPU (1) those for GPUs; unset: what the device says",
              check_width},
     Variable{
-        "CLNET_STREAM_FROM", "bytes, as in 512M or 2G",
+        "CLNET_NONTEMPORAL_STORES_FROM", "bytes, as in 512M or 2G",
         "on CPUs, results of a kernel from so many bytes on are stored past the caches; unset: from the last cache's size on",
         check_bytes},
     Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate",
@@ -118,6 +119,7 @@ const char* lookup(std::string_view name) {
 std::span<const Variable> table() { return variables; }
 
 void check() {
+  renames::check_variables();
   for (const Variable& variable : variables) {
     if (variable.check) variable.check(variable.name);
   }

@@ -20,8 +20,8 @@ struct Variable {
 /// Every variable that clnet reads.
 std::span<const Variable> table();
 
-/// Throws Error for the first variable with a value that it cannot have, whatever it is that uses it. Called before devices are
-/// looked for, so that no mistake goes unnoticed.
+/// Throws Error for the first variable with a value that it cannot have, whatever it is that uses it, and for one with a name
+/// from before (lib/base/renames.txt). Called before devices are looked for, so that no mistake goes unnoticed.
 void check();
 
 /// The value, or nothing when unset or empty. `name` must be in the table.

@@ -43,7 +43,8 @@ constexpr std::array table{
         "first run",
         pocl_on_cpu, [](DeviceInfo&) {}},
     Quirk{"costly-commands",
-          "a command takes longer than many a kernel: short launches of plans that run often become one command (CLNET_CHAINS)",
+          "a command takes longer than many a kernel: short launches of plans that run often become one command "
+          "(CLNET_LAUNCH_BATCHES)",
           pocl_on_cpu, [](DeviceInfo&) {}},
     Quirk{"compiler-aborts",
           "with LLVM 18 the compiler ends the process over some kernels (pocl#1608): new kernels are compiled in other processes "

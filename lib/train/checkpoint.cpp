@@ -361,7 +361,7 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   }
   if (choices && !exec::PlanCache::of(*context_of(Device::current())).follow(std::move(*choices)))
     logging::warn_once(
-        fmt::format("{}: was made on another device or with another driver or version of clnet; the numbers that follow "
+        fmt::format("{}: was made on another device or with another driver; the numbers that follow "
                     "may differ in their last digits from those of a training that had not stopped",
                     path_.string()));
   set_random_state(random);

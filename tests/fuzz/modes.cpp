@@ -34,14 +34,14 @@ std::string oracles() {
 const std::vector<Mode>& modes() {
   static const std::vector<Mode> all{{"plan", {}},
                                      {"memory", {}},
-                                     {"reuse-off", {{"CLNET_REUSE", "0"}}},
+                                     {"reuse-off", {{"CLNET_MEMORY_SHARING", "0"}}},
                                      {"fusion-off", {{"CLNET_FUSION", "0"}}},
                                      {"eager", {{"CLNET_EAGER", "1"}}},
                                      {"oracles", {{"CLNET_SOLVER", oracles()}}},
                                      // Also where a model of costs declines, as it does for most of what is small.
                                      {"passes", {{"CLNET_SOLVER", "conv2d_strips:cpu"}}},
                                      {"poison", {{"CLNET_POISON", "1"}}},
-                                     {"chains", {{"CLNET_CHAINS", "always"}}},
+                                     {"chains", {{"CLNET_LAUNCH_BATCHES", "force"}}},
                                      // The tool spreads the operations over them.
                                      {"two-devices", {}},
                                      // With one unit also small tensors have several elements per work-item.

@@ -77,6 +77,18 @@ TEST_CASE("who chose a solver, in which configuration and instead of which other
   CHECK_THAT(chosen({"CLNET_SOLVER=matmul:direct"}), Contains("matmul: solver direct, as is forced"));
 }
 
+TEST_CASE("names of solvers and variables from before are errors that say the new ones") {
+  const clnet::test::Folder folder;
+  for (const auto& [variable, error] :
+       {std::pair{"CLNET_SOLVER=matmul:cpu_packed{lanes=8}",
+                  "CLNET_SOLVER: matmul's solver 'cpu_packed' is called 'packed_cpu' now"},
+        {"CLNET_CHAINS=always", "the variable is called CLNET_LAUNCH_BATCHES now: CLNET_LAUNCH_BATCHES=force"}}) {
+    const auto outcome = bench(folder, {"matmul-256", "--seconds", "0.01"}, {variable});
+    CHECK(outcome.code != 0);
+    CHECK_THAT(outcome.err, Contains(error));
+  }
+}
+
 TEST_CASE("clnet-bench explains what passes 100 %") {
   const clnet::test::Folder folder;
   CHECK_THAT(bench(folder, {"--help"}).out, Contains("Winograd's convolutions need less, and may pass 100 %"));

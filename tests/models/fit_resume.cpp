@@ -293,7 +293,7 @@ TEST_CASE("fit: a training that goes on computes with the solvers of its checkpo
   // Another device's say nothing, and are no hindrance.
   saved = io::load_safetensors(path);
   others["for"] = "another device";
-  others = products(others.dump(), [](auto& choice) { choice = "cpu_skinny"; });
+  others = products(others.dump(), [](auto& choice) { choice = "skinny_cpu"; });
   rewrite(others.dump());
   CHECK(run(3) == 1);
   CHECK(direct_of(plans.choices()).second == 0);

@@ -29,6 +29,6 @@ TEST_CASE("a trace tells the multiply-adds of attention's kernels for GPUs") {
   // Pairs of 10 queries and 20 keys of 2 * 3 heads, two for a multiply-add.
   const double pairs = 2.0 * 6 * 10 * 20;
   CHECK(flops["attention_gpu"] == pairs * (16 + 8));
-  CHECK(flops["attention_queries_backward_gpu"] == pairs * (2 * 16 + 8));
-  CHECK(flops["attention_keys_backward_gpu"] == pairs * (2 * 16 + 2 * 8));
+  CHECK(flops["attention_backward_queries_gpu"] == pairs * (2 * 16 + 8));
+  CHECK(flops["attention_backward_keys_gpu"] == pairs * (2 * 16 + 2 * 8));
 }

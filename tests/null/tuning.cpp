@@ -119,7 +119,7 @@ TEST_CASE("trials pack a weight as often as the plan does") {
   nn::Conv2d layer{16, 16, 3, {.padding = 1}};
   const Tensor x = ones({1, 16, 8, 8}).detach(), weight = layer.parameters().at(0).second.value();
   const test::Folder folder;
-  const std::string solver = Device::current().info().prefers_vector_kernels ? "cpu{" : "gpu_packed{";
+  const std::string solver = Device::current().info().prefers_vector_kernels ? "cpu{" : "packed_gpu{";
   /// The launches of the last evaluation with each of its configurations.
   const auto launches = [&](const Tensor& y) {
     Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);

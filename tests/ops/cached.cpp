@@ -371,7 +371,7 @@ TEST_CASE(
   optim::SGD sgd{layer, {.learning_rate = 0.1}};
   const Tensor x = counted({2, 5, 6, 4}, 0.1F);
   const auto infer = [&] { return layer(x).to_vector<float>(); };
-  const exec::ForceSolver packed("conv2d", "gpu_packed{m=16,n=16}");
+  const exec::ForceSolver packed("conv2d", "packed_gpu{m=16,n=16}");
   for (int round = 0; round < 2; ++round) {
     const auto first = infer();
     CHECK(cached().count() == 1);
@@ -410,12 +410,12 @@ TEST_CASE("packed weights are those of the parameter as it is, whatever has chan
         for (const Tensor& y : {layer(x), compiled(x), by_hand()}) result.push_back(y.to_vector<float>());
       return result;
     };
-    const auto got = all({"conv2d", "gpu_packed{m=16,n=16}"}, {"conv2d_backward_data", "gpu_packed{m=16,n=16}"});
+    const auto got = all({"conv2d", "packed_gpu{m=16,n=16}"}, {"conv2d_backward_data", "packed_gpu{m=16,n=16}"});
     const auto wanted = all({"conv2d", "direct"}, {"conv2d_backward_data", "direct"});
     for (std::size_t i = 0; i < got.size(); ++i)
       for (std::size_t k = 0; k < got[i].size(); ++k) REQUIRE(got[i][k] == Approx(wanted[i][k]).epsilon(1e-4).margin(1e-4));
   };
-  const exec::ForceSolver packed("conv2d", "gpu_packed{m=16,n=16}"), back("conv2d_backward_data", "gpu_packed{m=16,n=16}");
+  const exec::ForceSolver packed("conv2d", "packed_gpu{m=16,n=16}"), back("conv2d_backward_data", "packed_gpu{m=16,n=16}");
   check_all();
   for (int step = 0; step < 2; ++step) {
     sgd.step(sum(layer(x) * layer(x)));

@@ -80,8 +80,8 @@ TEST_CASE("kernels whose groups reduce floats are told of sub-groups") {
   const auto x = leaf({64, 100});
   for (const auto& [device, way] :
        {std::pair{gpu_info("sm_86"), std::string(" shfl")}, {gpu_info("gfx1100"), " bpermute32"}, {gpu_info(""), ""}}) {
-    CHECK(ways(sum(x, {1}), device) == "reduce_rows" + way);
-    CHECK(ways(sum(leaf({64, 100}, Dtype::i32), {1}), device) == "reduce_rows");
+    CHECK(ways(sum(x, {1}), device) == "reduce_rows_gpu" + way);
+    CHECK(ways(sum(leaf({64, 100}, Dtype::i32), {1}), device) == "reduce_rows_gpu");
     CHECK(ways(softmax(x, 1), device) == "softmax_gpu" + way);
     CHECK(ways(layer_norm(x, 1, leaf({100}), leaf({100})), device) == "layer_norm_rows" + way);
     CHECK(ways(relu(x), device) == "relu_elementwise");
@@ -126,5 +126,5 @@ TEST_CASE("what came of trying sub-groups is kept") {
   };
   CHECK(with("sums in order", "") == "shfl");
   CHECK(with("wrong sums", "item 3 has item 5's value") == "none");
-  CHECK(ways(sum(leaf({64, 100}), {1}), device) == "reduce_rows");
+  CHECK(ways(sum(leaf({64, 100}), {1}), device) == "reduce_rows_gpu");
 }

@@ -158,7 +158,7 @@ TEST_CASE("sums that have no room beside one another are made in rounds") {
     const auto by = [&](const exec::ForceSolver&) { return entry.second().to_vector<float>(); };
     const auto expected = by(exec::ForceSolver(op, exec::solver_names(op).back()));
     const bool packs = op == "conv2d" || op == "conv2d_backward_data";
-    for (const std::string solver : packs ? std::vector{"gpu", "gpu_packed"} : std::vector{"gpu"}) {
+    for (const std::string solver : packs ? std::vector{"gpu", "packed_gpu"} : std::vector{"gpu"}) {
       INFO(solver);
       const auto before = exec::statistics().kernels;
       const auto values = by(exec::ForceSolver(op, exec::Choice{solver, config}));
@@ -674,7 +674,7 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
     }();
     for (std::size_t i = 0; i < 3; ++i) {
       const auto parts = std::int64_t{1} << i;
-      for (const std::string solver : {"gpu", "gpu_packed"}) {
+      for (const std::string solver : {"gpu", "packed_gpu"}) {
         INFO(to_string(sizes.x) << " by " << to_string(sizes.weight) << " in " << parts << " by " << solver);
         const exec::Choice choice{solver, {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", parts}}};
         const exec::ForceSolver force("conv2d_backward_data", choice);
@@ -692,7 +692,7 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
 
 TEST_CASE("GPUs have weights in the order of their tiles in inference, and where one packing serves enough work") {
   using Kernels = std::vector<std::string>;
-  const Kernels packed{"conv2d_gpu_pack", "conv2d_gpu"};
+  const Kernels packed{"conv2d_pack_gpu", "conv2d_gpu"};
   nn::Conv2d layer{32, 8, 1};
   nn::ConvTranspose2d back{32, 8, 2, {.stride = 2}};
   const Tensor x = random({16, 32, 112, 112}), weight = layer.parameters().at(0).second;

@@ -242,7 +242,7 @@ TEST_CASE("every solver of a convolution's input gradient finishes its elements 
           const Tensor y = conv2d(x, weight, {}, sizes.options);
           return gradients({&y, 1}, {&g, 1}, {&x, 1})[0];
         };
-        const bool always = choice.solver == "direct" || choice.solver == "gpu" || choice.solver == "gpu_depthwise";
+        const bool always = choice.solver == "direct" || choice.solver == "gpu" || choice.solver == "depthwise_gpu";
         try {
           const auto [fused, single] = compare_with_single([&] { return relu(gradient()); });
           CHECK(single - fused <= 1);

@@ -91,6 +91,25 @@ TEST_CASE("the cache folder follows its own variable, then XDG, then home") {
   CHECK_FALSE(env::cache_folder());
 }
 
+TEST_CASE("a variable with a name from before is an error that says the new one") {
+  const auto error_with = [](const char* name, const char* value) -> std::string {
+    const Set set(name, value);
+    try {
+      env::check();
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  CHECK(error_with("CLNET_REUSE", "0") ==
+        "CLNET_REUSE=0: the variable is called CLNET_MEMORY_SHARING now: CLNET_MEMORY_SHARING=0");
+  CHECK(error_with("CLNET_CHAINS", "now") ==
+        "CLNET_CHAINS=now: the variable is called CLNET_LAUNCH_BATCHES now: CLNET_LAUNCH_BATCHES=eager");
+  CHECK(error_with("CLNET_CHAINS", "off").ends_with("CLNET_LAUNCH_BATCHES=off"));
+  CHECK(error_with("CLNET_STREAM_FROM", "1G").ends_with("CLNET_NONTEMPORAL_STORES_FROM=1G"));
+  CHECK(error_with("CLNET_REUSE", "").empty());
+}
+
 TEST_CASE("a variable with a value that it cannot have is named with what it expects") {
   CHECK_NOTHROW(env::check());
   const auto error_with = [](const char* name, const char* value) -> std::string {

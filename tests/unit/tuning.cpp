@@ -3,8 +3,11 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "lib/base/file.h"
+#include "lib/exec/choose/solver.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -109,6 +112,33 @@ TEST_CASE("choices that are followed are those of the same identity") {
     INFO(text);
     CHECK_THROWS_AS(StoredChoices::parse(text), Error);
   }
+}
+
+TEST_CASE("a solver with a name from before is told by the new one") {
+  CHECK(no_such_solver("matmul", "cpu_packed") == "matmul: solver 'cpu_packed' is called 'packed_cpu' now");
+  CHECK(no_such_solver("softmax", "cpu_packed") == "softmax: there is no solver named 'cpu_packed'");
+}
+
+TEST_CASE("choices of an older version are followed by the names that solvers have now") {
+  const std::string name = "AMD EPYC | 3.1 | clnet ";
+  const auto old = StoredChoices::parse(R"({"for": "AMD EPYC | 3.1 | clnet 0.1.0 | kernels 12", "choices": {
+      "matmul {} of f32{2, 3} f32{3, 4}": "cpu_packed{lanes=8}", "conv2d {} of f32{1}": "cpu_planes",
+      "conv2d_backward_weights {} of f32{1}": "gpu_matrix_units", "attention_backward {} of f32{1}": "cpu_few",
+      "softmax {} of f32{1}": "cpu_packed", "reduce {} of f32{1}": "direct"}})");
+  std::map<std::string, std::string> got;
+  for (const auto& [problem, choice] : old.solvers) got[problem.substr(0, problem.find(' '))] = choice.text();
+  CHECK(got == std::map<std::string, std::string>{{"matmul", "packed_cpu{lanes=8}"},
+                                                  {"conv2d", "nchw_cpu"},
+                                                  {"conv2d_backward_weights", "matrix_units_gpu"},
+                                                  {"attention_backward", "few_queries_cpu"},
+                                                  {"softmax", "cpu_packed"},
+                                                  {"reduce", "direct"}});
+  Choices later(name + "0.2.0 | kernels 13"), driver("AMD EPYC | 3.2 | clnet 0.1.0 | kernels 12");
+  CHECK(later.follow(old) == Choices::Follows::yes);
+  REQUIRE(later.followed("conv2d {} of f32{1}"));
+  CHECK(later.followed("conv2d {} of f32{1}")->text() == "nchw_cpu");
+  CHECK(StoredChoices::parse(later.text()).solvers.at("conv2d {} of f32{1}").text() == "nchw_cpu");
+  CHECK(driver.follow(old) == Choices::Follows::no);
 }
 
 TEST_CASE("choices that are followed are stored again, met or not") {

@@ -119,7 +119,7 @@ class Assembly(unittest.TestCase):
         self.assertEqual(kernel.outer, [])
 
     def test_a_kernels_loops_are_in_what_it_calls(self):
-        self.assertEqual(kernels_of(X86, False, {"matmul_cpu", "matmul_cpu_sum"}), {"matmul_cpu": CpuKernel(3, 8, 5, 3, 5)})
+        self.assertEqual(kernels_of(X86, False, {"matmul_cpu", "matmul_sum_cpu"}), {"matmul_cpu": CpuKernel(3, 8, 5, 3, 5)})
         for call in ("callq\tmatmul_cpu_item", "bl\tmatmul_cpu_item", "b\tmatmul_cpu_item"):
             called = X86.replace("jmp\tmatmul_cpu_item ", call + " ")
             self.assertEqual(functions_of(called, False)["matmul_cpu"].calls, {"matmul_cpu_item"}, call)

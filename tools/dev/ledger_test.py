@@ -54,7 +54,7 @@ typedef struct {
 #endif
 """
 LOG = """clnet: device 0:0 a device
-clnet: matmul: solver cpu_outer refuses: its sums are of more than one product
+clnet: matmul: solver outer_cpu refuses: its sums are of more than one product
 clnet: matmul: solver cpu{lanes=8,rows=6}; instead of {lanes=8,rows=4} {lanes=4,rows=6}
 clnet: reduce: solver direct
 clnet: softmax: solver gpu{group=64}, as was measured

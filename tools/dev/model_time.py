@@ -88,15 +88,15 @@ OTHER_SHARES = {
     "conv2d_depthwise_gpu": 0.15,  # bench/notebook/2026-11-gpu-kernels.md: 300 billion results of nine taps per second on an RTX 3090
 }
 # Whether rows of the width and of the values' are multiplied for scores, and added up for results.
-ATTENTION = {"attention_gpu": ((1, 0), (0, 1)), "attention_queries_backward_gpu": ((1, 1), (1, 0)),
-             "attention_keys_backward_gpu": ((1, 1), (1, 1))}
+ATTENTION = {"attention_gpu": ((1, 0), (0, 1)), "attention_backward_queries_gpu": ((1, 1), (1, 0)),
+             "attention_backward_keys_gpu": ((1, 1), (1, 1))}
 WINOGRAD_TRANSFORM = 5  # of a group's results: as long as so many channels (lib/ops/conv/conv2d_winograd_gpu.cpp)
 DEFAULT_SHARE = 0.25  # one operation per instruction, and as many instructions for places
 MATRIX_SHARE = 0.5  # assumed
 # Where the kernels of products have `first` and `part` among their arguments that are numbers (convolutions have one more forward).
-CONVOLUTIONS = ("conv2d_gpu", "conv2d_gpu_matrix_units")
-FIRST_ARGUMENT = {"matmul_gpu": 7, "matmul_gpu_matrix_units": 7, **dict.fromkeys(CONVOLUTIONS, 12)}
-WITH_NUMBERS = {*FIRST_ARGUMENT, *ATTENTION, "conv2d_gpu_sum_phases", "conv2d_winograd_gpu"}
+CONVOLUTIONS = ("conv2d_gpu", "conv2d_matrix_units_gpu")
+FIRST_ARGUMENT = {"matmul_gpu": 7, "matmul_matrix_units_gpu": 7, **dict.fromkeys(CONVOLUTIONS, 12)}
+WITH_NUMBERS = {*FIRST_ARGUMENT, *ATTENTION, "conv2d_sum_phases_gpu", "conv2d_winograd_gpu"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +181,7 @@ def unwritten(name, defines, numbers):
     if name in CONVOLUTIONS and is_uneven(defines):
         at = FIRST_ARGUMENT[name]
         cut, elements = numbers[at - 1:at + 3], numbers[at + 3]
-    elif name == "conv2d_gpu_sum_phases":
+    elif name == "conv2d_sum_phases_gpu":
         cut, elements = (numbers[6], 0, numbers[7], numbers[8]), numbers[0]
     else:
         return 0
@@ -206,7 +206,7 @@ def product(name, defines, numbers, groups, device):
     all_k, first, part = numbers[3] if name not in CONVOLUTIONS else numbers[at - 1], numbers[at], numbers[at + 1]
     depth = math.ceil(min(part, all_k - first) / k) * k
     executed = 2.0 * groups * m * n * depth * fullness(name, defines, numbers)
-    if name.endswith("_matrix_units"):
+    if name.endswith("_matrix_units_gpu"):
         unit = next(kind for kind in ("f16", "bf16", "tf32") if "UNIT_" + kind in defines)
         return executed, MATRIX_SHARE, device.matrix[unit]
     share = min(TILE_SHARES[rows, columns], rows * columns / (rows + columns) * device.words)
@@ -238,7 +238,7 @@ def attention(name, defines, numbers, groups, device):
     together, causal = numbers[6], numbers[7]
     widths, across = [int(defines[size]) for size in ("WIDTH", "VALUES")], n // columns
     held = [share if share <= 2 else math.ceil(share / 4) * 4 for share in (math.ceil(width / across) for width in widths)]
-    by_rows = name != "attention_keys_backward_gpu"
+    by_rows = name != "attention_backward_keys_gpu"
     lengths = [min(keys, begin + m) if causal else keys for begin in range(0, blocks * m, m)] if by_rows else \
         [max(queries - begin, 0) if causal else queries for begin in range(0, blocks * m, m)]
     pairs = groups // blocks * (1 if by_rows else together) * m * sum(math.ceil(length / n) * n for length in lengths)

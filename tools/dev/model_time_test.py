@@ -135,12 +135,12 @@ class Products(unittest.TestCase):
         """Of 4 parts phases have 4, 2, 2 and 1."""
         cut = [16, 64, 56, 56, 128, 28, 28, 64, 128, 1, 1, 512, 0, 128, 4, 100]
         self.assertEqual(unwritten("conv2d_gpu", defines(f"DATA=1 {self.strided}"), cut), 4 * 100 * (4 - 9 / 4))
-        self.assertEqual(unwritten("conv2d_gpu_sum_phases", defines(self.strided), [100, 5, 56, 56, 1, 1, 512, 128, 4]), 700)
+        self.assertEqual(unwritten("conv2d_sum_phases_gpu", defines(self.strided), [100, 5, 56, 56, 1, 1, 512, 128, 4]), 700)
         self.assertEqual(unwritten("conv2d_gpu", defines(f"WEIGHTS=1 {self.strided}"), cut), 0)
-        self.assertEqual(unwritten("gemm_gpu_sum", {}, []), 0)
+        self.assertEqual(unwritten("gemm_sum_gpu", {}, []), 0)
 
     def test_matrix_units(self):
-        executed, share, peak = product("matmul_gpu_matrix_units", defines("TM=64 TN=64 TK=32 RM=32 RN=32 UNIT_tf32=1"),
+        executed, share, peak = product("matmul_matrix_units_gpu", defines("TM=64 TN=64 TK=32 RM=32 RN=32 UNIT_tf32=1"),
                                         [0, 64, 64, 64, 0, 0, 0, 0, 64, 1, 0], 1, self.device)
         self.assertEqual((executed, share, peak), (2 * 64**3, MATRIX_SHARE, 35.6e12))
 
@@ -206,7 +206,7 @@ class Runs(unittest.TestCase):
     def test_attention(self):
         program = "".join(f"#define {name} {value}\n" for name, value in (
             ("TM", 16), ("TN", 64), ("TK", 32), ("RM", 4), ("RN", 4), ("WIDTH", 64), ("VALUES", 64)))
-        for name, causal, blocks in (("attention_gpu", 0, 7 * 2), ("attention_gpu", 1, 4 * 1 + 3 * 2), ("attention_keys_backward_gpu", 1, 10)):
+        for name, causal, blocks in (("attention_gpu", 0, 7 * 2), ("attention_gpu", 1, 4 * 1 + 3 * 2), ("attention_backward_keys_gpu", 1, 10)):
             line = f"12ab {name} 448x1x1 64x1x1 0 7,100,100,64,64,1,1,{causal},0"
             found = launch_of(event(name, 8, 64), line, program, Limits(), set(), self.device)
             products = 256 if name != "attention_gpu" else 128

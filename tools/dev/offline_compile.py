@@ -42,7 +42,7 @@ NETWORK = re.compile(r"\S+-(train|infer|generate|gradient)-b\d+(-f16)?|(lstm|gru
 LOOPS = ("matmul-2048", "linear-3136-128-b64-forward", "linear-3136-128-b64-backward-weights", "conv-256-256-14-b16-*")
 LARGEST = ",".join(f"{op}:gpu{{m=128,n=128}}" for op in ("matmul", "conv2d", "conv2d_backward_data", "conv2d_backward_weights"))
 PACKED_LOOPS = ("conv-256-256-14-b16-forward", "conv-256-256-14-b16-backward-data")
-LARGEST_PACKED = ",".join(f"{op}:gpu_packed{{m=128,n=128}}" for op in ("conv2d", "conv2d_backward_data"))
+LARGEST_PACKED = ",".join(f"{op}:packed_gpu{{m=128,n=128}}" for op in ("conv2d", "conv2d_backward_data"))
 # Tests that wait for a driver that computes.
 WAITING = {"cl_context"}
 # What tests' programs call that are wrong on purpose.

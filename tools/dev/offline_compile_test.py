@@ -392,14 +392,14 @@ pad:
         self.assertEqual(len(below_bars("sm_86", "matmul_gpu", Kernel(20))), 1)
 
     def test_bars_of_matrix_units(self):
-        tile = "matmul_gpu_matrix_units:128x128x32:64x32"
+        tile = "matmul_matrix_units_gpu:128x128x32:64x32"
         self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(168, 33)), [])
         self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(169, 33)), [f"sm_86: {tile}: 169 registers, 168 at most are wanted"])
         self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(126, 33, spills=8)), [f"sm_86: {tile}: spills 8 bytes"])
         self.assertEqual(units_below_bars("sm_75", tile, KernelLimit(170, 25)), [])
         # Half as many items have twice as many sums; small tiles have no more than others.
-        self.assertNotEqual(units_below_bars("sm_86", "matmul_gpu_matrix_units:32x32x32:16x16", KernelLimit(169, 33)), [])
-        self.assertEqual(units_below_bars("sm_86", "matmul_gpu_matrix_units:128x128x32:64x64:transpose_a", KernelLimit(250, 12)), [])
+        self.assertNotEqual(units_below_bars("sm_86", "matmul_matrix_units_gpu:32x32x32:16x16", KernelLimit(169, 33)), [])
+        self.assertEqual(units_below_bars("sm_86", "matmul_matrix_units_gpu:128x128x32:64x64:transpose_a", KernelLimit(250, 12)), [])
         self.assertEqual(units_below_bars("sm_86", "matmul_gpu:128x128x8:8x8", KernelLimit(169, 16)), [])
 
 

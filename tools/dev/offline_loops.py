@@ -32,7 +32,7 @@ UNITS_TARGET, UNITS_REGISTERS, UNITS_REGISTERS_OF_64X64 = "sm_86", 168, 255
 
 def units_below_bars(target, kind, kernel):
     """The same of a product's tile by matrix units, of whose loop nothing is counted."""
-    if target != UNITS_TARGET or not kind.startswith("matmul_gpu_matrix_units:"):
+    if target != UNITS_TARGET or not kind.startswith("matmul_matrix_units_gpu:"):
         return []
     where, wrong = f"{target}: {kind}", []
     most = UNITS_REGISTERS_OF_64X64 if kind.split(":")[2] == "64x64" else UNITS_REGISTERS

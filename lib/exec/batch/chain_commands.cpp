@@ -18,9 +18,9 @@ namespace {
 
 ChainMode mode_by_environment() {
   static const ChainMode known = [] {
-    const auto word = env::word("CLNET_CHAINS", {"off", "on", "now", "always"});
+    const auto word = env::word("CLNET_LAUNCH_BATCHES", {"auto", "off", "eager", "force"});
     if (word == "off") return ChainMode::off;
-    return word == "now" ? ChainMode::now : word == "always" ? ChainMode::always : ChainMode::on;
+    return word == "eager" ? ChainMode::now : word == "force" ? ChainMode::always : ChainMode::on;
   }();
   return known;
 }

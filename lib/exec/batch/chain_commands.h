@@ -28,8 +28,8 @@ class ChainCommands {
 
   /// Whether this run may use chains; called once at its beginning. `mode` as in Options. `tail` is the first command that
   /// overwrites a leaf permanently in this run. New programs are compiled beside a plan that runs often. Until then, and where
-  /// that is impossible, the launches are enqueued one by one, with the same results. CLNET_CHAINS=now waits for the programs in
-  /// the first run.
+  /// that is impossible, the launches are enqueued one by one, with the same results. CLNET_LAUNCH_BATCHES=eager waits for the
+  /// programs in the first run.
   bool ready(const Recording& recording, const Placement& placement, ocl::Context& device, std::optional<ChainMode> mode,
              std::size_t tail);
   /// Whether they ran for the first time since the last call: a driver may still be compiling them.

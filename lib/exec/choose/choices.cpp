@@ -3,13 +3,37 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "clnet/error.h"
 #include "lib/base/log.h"
+#include "lib/base/renames.h"
 
 namespace clnet::exec {
 
 using nlohmann::json;
+
+namespace {
+
+/// The choice with the name that its solver has now. A problem begins with its operation, which has the name of its list or
+/// begins with it, as attention_backward.
+Choice with_new_name(std::string_view problem, Choice choice) {
+  auto list = problem.substr(0, problem.find(' '));
+  for (;;) {
+    if (const auto now = renames::solver(list, choice.solver)) {
+      choice.solver = *now;
+      return choice;
+    }
+    const auto end = list.rfind('_');
+    if (end == std::string_view::npos) return choice;
+    list = list.substr(0, end);
+  }
+}
+
+/// The part of an identity that is the same with other kernels: the device and its driver.
+std::string_view machine_of(std::string_view identity) { return identity.substr(0, identity.find(" | clnet ")); }
+
+}  // namespace
 
 StoredChoices StoredChoices::parse(const std::string& text) {
   StoredChoices result;
@@ -17,7 +41,7 @@ StoredChoices StoredChoices::parse(const std::string& text) {
     const auto content = json::parse(text);
     result.identity = content.at("for").get<std::string>();
     for (const auto& [problem, choice] : content.at("choices").items())
-      result.solvers[problem] = Choice::parse(choice.get<std::string>());
+      result.solvers[problem] = with_new_name(problem, Choice::parse(choice.get<std::string>()));
   } catch (const json::exception&) {
     throw Error("the choices of solvers are damaged");
   }
@@ -70,7 +94,12 @@ Choices::Follows Choices::follow(StoredChoices stored) {
   const std::lock_guard lock(mutex_);
   followed_.clear();
   told_ = false;
-  if (stored.identity != identity_) return Follows::no;
+  if (machine_of(stored.identity) != machine_of(identity_)) return Follows::no;
+  if (stored.identity != identity_)
+    logging::warn_once(
+        "solvers: those of the training are of another version of clnet, whose kernels may differ: they are followed, and "
+        "numbers "
+        "may differ in their last digits");
   followed_ = std::move(stored.solvers);
   auto result = Follows::yes;
   for (const auto& [problem, choice] : followed_) {

@@ -16,10 +16,10 @@ namespace clnet::exec {
 
 /// Solvers by problem, from another process.
 struct StoredChoices {
-  std::string identity;  ///< device, driver and version that they depend on
+  std::string identity;  ///< device, driver, version and kernels that they depend on
   std::map<std::string, Choice> solvers;
 
-  /// Throws Error for a text that is not from Choices::text().
+  /// Throws Error for a text that is not from Choices::text(). Solvers that had other names then get those of today.
   static StoredChoices parse(const std::string& text);
 };
 
@@ -42,10 +42,11 @@ class Choices {
   std::string text() const;
 
   enum class Follows : std::uint8_t {
-    no,       ///< another identity: nothing is followed
+    no,       ///< another device or driver: nothing is followed
     yes,      ///< followed, and all noted choices agree
     changed,  ///< followed, but a noted choice differs
   };
+  /// Warns where they are of another version of clnet: its kernels may differ.
   Follows follow(StoredChoices stored);
 
  private:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lib/base/env.h"
+#include "lib/base/renames.h"
 #include "lib/exec/launch/recorder.h"
 
 namespace clnet::exec {
@@ -44,6 +45,8 @@ std::map<std::string, Choice, std::less<>> parse(std::string_view text) {
     } catch (const Error& error) {
       throw Error(fmt::format("CLNET_SOLVER: {}", error.what()));
     }
+    if (const auto now = renames::solver(op, choice.solver))
+      throw Error(fmt::format("CLNET_SOLVER: {}'s solver '{}' is called '{}' now", op, choice.solver, *now));
     if (std::find(known->second.begin(), known->second.end(), choice.solver) == known->second.end())
       throw Error(fmt::format("CLNET_SOLVER: {} has no solver named '{}'; there are: {}", op, choice.solver,
                               fmt::join(known->second, ", ")));
@@ -112,6 +115,11 @@ std::vector<std::string> ops_with_solvers() {
   std::vector<std::string> result;
   for (const auto& [op, names] : registry()) result.push_back(op);
   return result;
+}
+
+std::string no_such_solver(std::string_view op, std::string_view solver) {
+  if (const auto now = renames::solver(op, solver)) return fmt::format("{}: solver '{}' is called '{}' now", op, solver, *now);
+  return fmt::format("{}: there is no solver named '{}'", op, solver);
 }
 
 bool is_broken(const DeviceInfo& device, std::string_view op, std::string_view solver) {

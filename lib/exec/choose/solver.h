@@ -87,6 +87,8 @@ class ListChoices {
 std::vector<std::string> solver_names(std::string_view op);
 /// The operations that have solvers.
 std::vector<std::string> ops_with_solvers();
+/// The error of a name that none of an operation's solvers has.
+std::string no_such_solver(std::string_view op, std::string_view solver);
 /// Whether clnet-info --self-test found a solver wrong on this device.
 bool is_broken(const DeviceInfo& device, std::string_view op, std::string_view solver);
 void register_solvers(std::string_view op, std::vector<std::string> names);
@@ -129,7 +131,7 @@ class SolverList {
       const Solver<Problem>* found = nullptr;
       for (const auto& solver : solvers_)
         if (solver.name == name) found = &solver;
-      if (!found) throw Error(fmt::format("{}: there is no solver named '{}'", op_, name));
+      if (!found) throw Error(no_such_solver(op_, name));
       auto reason = found->rejects(problem, device);
       const bool broken = is_broken(device, op_, found->name) && found != &solvers_.back();
       if (!reason && broken && forced->measured) reason = broken_text;

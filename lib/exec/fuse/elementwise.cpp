@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "lib/base/planning_steps.h"
-#include "lib/exec/choose/past_caches.h"
+#include "lib/exec/choose/nontemporal_stores.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
@@ -170,7 +170,7 @@ class Printer {
   void operator()(bool rows) {
     const auto& config = recorder_.config();
     if (rows)
-      streams_ = fit_for_streams();
+      nontemporal_ = fit_for_nontemporal_stores();
     else
       lanes_ = std::min(config["lanes"], fitting_lanes());
     name_ = function_name();
@@ -191,16 +191,17 @@ class Printer {
           inner_ ? ", const int rows, const int rows_per_item, const int piece, const int pieces" : ", const int piece";
 
     auto source = fmt::format("#include \"{}.clh\"\n\nkernel {}void {}({}) {{\n{}}}\n",
-                              lanes_ > 1 ? "lanes"
-                              : streams_ ? "stream"
-                                         : "clnet",
+                              lanes_ > 1     ? "lanes"
+                              : nontemporal_ ? "nontemporal_stores"
+                                             : "clnet",
                               rows ? "WIDE_KERNEL " : "", name_, wrapped(parameters_, name_.size() + (rows ? 25 : 13)), body);
     auto& launch = recorder_.generated(name_, std::move(source), name_);
     if (lanes_ > 1) launch.define("LANES", lanes_);
     // So that fused operations give the bits of single ones. Vectors keep theirs, which hold without it.
     if (!recorder_.device().prefers_vector_kernels) launch.define("ROUND_EACH", 1);
     if (rows && recorder_.device().native_float_width >= 16) launch.define("WIDE", 1);
-    if (streams_) launch.define("STREAM", 1).define("VW", std::clamp(recorder_.device().native_float_width, 4, 16));
+    if (nontemporal_)
+      launch.define("NONTEMPORAL_STORES", 1).define("VW", std::clamp(recorder_.device().native_float_width, 4, 16));
     arguments(launch);
     if (rows)
       row_range(launch, config["elements"]);
@@ -363,8 +364,8 @@ class Printer {
       const bool truth = kernel_.steps[k].node->outputs[0].dtype == Dtype::boolean;
       const auto what = form == Form::lanes
                             ? fmt::format("y{}_lanes[lane] = {}{}{}", out, truth ? "(" : "", value, truth ? ") != 0" : "")
-                        : streams_ ? fmt::format("y{}_block[i - first_of_block] = {}", out, value)
-                                   : fmt::format("STORE(y{}, {}, {})", out, form == Form::element ? "i" : "i + lane", value);
+                        : nontemporal_ ? fmt::format("y{}_block[i - first_of_block] = {}", out, value)
+                                       : fmt::format("STORE(y{}, {}, {})", out, form == Form::element ? "i" : "i + lane", value);
       text += fmt::format("{}{};{}{}\n", indent, what, comment.empty() ? "" : "  // ", comment);
     }
     return text;
@@ -405,7 +406,7 @@ class Printer {
   /// what is left: beyond the last of 2^31 - 1 elements an int has no place.
   std::string row_body() {
     const std::string pragma = "VECTOR_LOOP\n";
-    if (streams_) return streams_body();
+    if (nontemporal_) return nontemporal_body();
     if (inner_ == 0)
       return fmt::format(
           "  const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);\n{}{}"
@@ -429,28 +430,29 @@ class Printer {
 
   /// The same, for results that are stored past the caches: so many elements of a row are computed into arrays, which are then
   /// stored by whole vectors.
-  std::string streams_body() {
+  std::string nontemporal_body() {
     std::string arrays, stores;
     for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) {
-      arrays += fmt::format("{}y{}_block[STREAM_BLOCK]", k ? ", " : "", k);
-      stores += fmt::format("      STREAM_OUT(y{0}, first_of_block, y{0}_block, end - block);\n", k);
+      arrays += fmt::format("{}y{}_block[NONTEMPORAL_BLOCK]", k ? ", " : "", k);
+      stores += fmt::format("      NONTEMPORAL_OUT(y{0}, first_of_block, y{0}_block, end - block);\n", k);
     }
     const std::string block = fmt::format(
-        "    for (int block = from; block < to; block += min(STREAM_BLOCK, to - block)) {{\n"
-        "      const int end = block + min(STREAM_BLOCK, to - block), first_of_block = {0}block;\n      float {1};\nVECTOR_LOOP\n"
+        "    for (int block = from; block < to; block += min(NONTEMPORAL_BLOCK, to - block)) {{\n"
+        "      const int end = block + min(NONTEMPORAL_BLOCK, to - block), first_of_block = {0}block;\n      float "
+        "{1};\nVECTOR_LOOP\n"
         "      for (int {2} = block; {2} < end; ++{2}) {{\n{3}{4}      }}\n{5}    }}\n",
         inner_ ? fmt::format("row * n{} + ", inner_) : "", arrays, inner_ ? fmt::format("i{}", inner_) : "i",
         inner_ ? fmt::format("        const int i = row * n{0} + i{0};\n", inner_) : "", statements(true, "        "), stores);
     if (inner_ == 0)
       return fmt::format(
-          "  const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);\n{}{}  STREAMED();\n",
+          "  const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);\n{}{}  NONTEMPORAL_FENCE();\n",
           statements(false, "  "), block);
-    return fmt::format("{}{}{}{}  }}\n  STREAMED();\n", rows_of_item(), outer_indices("row", inner_, "    "),
+    return fmt::format("{}{}{}{}  }}\n  NONTEMPORAL_FENCE();\n", rows_of_item(), outer_indices("row", inner_, "    "),
                        statements(false, "    "), block);
   }
 
   /// Whether results are many enough to be stored past the caches, and floats, as the arrays are.
-  bool fit_for_streams() const {
+  bool fit_for_nontemporal_stores() const {
     constexpr std::size_t most_outputs = 4;  // arrays in the first-level cache
     constexpr std::int64_t shortest = 256;   // elements of a row
     std::int64_t bytes = 0;
@@ -459,7 +461,8 @@ class Printer {
       if (spec.dtype != Dtype::f32) return false;
       bytes += spec.bytes();
     }
-    return kernel_.outputs.size() <= most_outputs && kernel_.loops[inner_] >= shortest && past_caches(recorder_.device(), bytes);
+    return kernel_.outputs.size() <= most_outputs && kernel_.loops[inner_] >= shortest &&
+           nontemporal_stores(recorder_.device(), bytes);
   }
 
   /// With rows long enough to fill work-groups each loop is a dimension of the range; otherwise the linear index is taken apart.
@@ -576,9 +579,9 @@ class Printer {
 
   const ElementwiseKernel& kernel_;
   Recorder& recorder_;
-  const std::size_t inner_;  ///< the innermost loop
-  std::int64_t lanes_ = 1;   ///< elements per work-item, where devices do not prefer vector kernels
-  bool streams_ = false;     ///< results are stored past the caches
+  const std::size_t inner_;   ///< the innermost loop
+  std::int64_t lanes_ = 1;    ///< elements per work-item, where devices do not prefer vector kernels
+  bool nontemporal_ = false;  ///< results are stored past the caches
   std::vector<bool> used_, stored_, row_load_, row_step_;
   std::vector<std::size_t> first_parameter_;
   std::vector<std::pair<std::string, std::int64_t>> strides_;  ///< and first elements, by their parameters' names

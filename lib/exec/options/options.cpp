@@ -32,7 +32,7 @@ const Options& Options::now() {
   if (innermost_scope) return innermost_scope->options_;
   // Never destroyed: at exit another thread may still evaluate.
   static const auto& from_environment =
-      *new Options{.fuses = env::flag("CLNET_FUSION", true), .shares = env::flag("CLNET_REUSE", true)};
+      *new Options{.fuses = env::flag("CLNET_FUSION", true), .shares = env::flag("CLNET_MEMORY_SHARING", true)};
   return from_environment;
 }
 

@@ -29,11 +29,11 @@ struct Options {
   bool fuses = true;                               ///< false: every operation is a kernel of its own
   bool shares = true;                              ///< false: a buffer for every value, nothing in place or kept between runs
   bool tunes = true;                               ///< solvers may be measured where CLNET_TUNE says so
-  std::optional<ChainMode> chains = std::nullopt;  ///< nothing: as CLNET_CHAINS says
+  std::optional<ChainMode> chains = std::nullopt;  ///< nothing: as CLNET_LAUNCH_BATCHES says
   std::string_view refusal = {};                   ///< why nothing may be evaluated; empty: it may
   std::optional<AnomalyOptions> anomaly = std::nullopt;  ///< DetectAnomaly looks for one
 
-  /// This thread's options: CLNET_FUSION and CLNET_REUSE, changed by the scopes below.
+  /// This thread's options: CLNET_FUSION and CLNET_MEMORY_SHARING, changed by the scopes below.
   static const Options& now();
   /// The part of a plan's key that depends on the options.
   std::string key() const;

@@ -13,11 +13,11 @@
 #include "lib/graph/autocast.h"
 #include "lib/graph/node.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/gradients_through.h"
 #include "lib/ops/random/random.h"
 #include "lib/ops/stand_in.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -163,8 +163,8 @@ Tensor attention_weights(const Attention& a) {
   const auto queries = a.queries(), keys = a.keys();
   const auto shape = replaced(a.q, queries, keys);
   // Heads that share keys are rows of one matrix.
-  const Tensor rows = reshape(wide(a.q), grouped(a.q, a.k));
-  Tensor scores = reshape(matmul(rows, wide(a.k), {.transpose_b = true}), shape) * a.scale;
+  const Tensor rows = reshape(as_f32(a.q), grouped(a.q, a.k));
+  Tensor scores = reshape(matmul(rows, as_f32(a.k), {.transpose_b = true}), shape) * a.scale;
   const auto hidden = Tensor::scalar(-std::numeric_limits<double>::infinity());
   if (a.causal) {
     Tensor last = unsqueeze(arange(queries), 1);
@@ -174,7 +174,7 @@ Tensor attention_weights(const Attention& a) {
     scores = where(less_equal(arange(keys), last), scores, hidden);
   }
   if ((!a.mask.defined() && !a.start.defined()) || keys == 0) return softmax(scores, -1);
-  if (a.mask.defined()) scores = a.mask.dtype() == Dtype::boolean ? where(a.mask, scores, hidden) : scores + wide(a.mask);
+  if (a.mask.defined()) scores = a.mask.dtype() == Dtype::boolean ? where(a.mask, scores, hidden) : scores + as_f32(a.mask);
   // A query that may look at nothing: numbers instead of the infinities, of which softmax and its gradient would make NaN.
   const Tensor nothing = eq(max(stop_gradient(scores), {-1}, true), -std::numeric_limits<double>::infinity());
   return masked_fill(softmax(masked_fill(scores, nothing, 0), -1), nothing, 0);
@@ -184,7 +184,7 @@ Tensor composed_attention(const Attention& a) {
   auto weights = attention_weights(a);
   if (a.dropout == 1) weights = zeros_like(weights);
   if (a.seed.defined()) weights = dropout_by(weights, a.dropout, {a.seed, a.offset});
-  const Tensor values = wide(a.v);
+  const Tensor values = as_f32(a.v);
   const auto shape = replaced(a.q, a.queries(), a.v.size(-1));
   const Tensor y = matmul(reshape(weights, grouped(weights, a.k)), values);
   return cast(apply(std::make_shared<Composed>(kind_of(a), shape), {y}), a.q.dtype());

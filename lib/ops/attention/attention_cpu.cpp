@@ -49,7 +49,7 @@ struct Cpu {
     const auto stride = vectors(width) * vw;
     const auto packed = recorder.temporary({Shape{rows, stride}, Dtype::f32});
     const auto per_item = rows_per_item(rows, stride, 4096, recorder.device());
-    packing("attention_pack_rows")
+    packing("attention_pack_rows_cpu")
         .in("x", x)
         .out("packed", packed)
         .args({rows, width, stride, per_item})
@@ -62,7 +62,11 @@ struct Cpu {
   exec::Ref as_panels(exec::Ref x, std::int64_t lines, std::int64_t length, std::int64_t width) {
     const auto count = panels(length);
     const auto packed = recorder.temporary({Shape{lines, count, width, vw}, Dtype::f32});
-    packing("attention_pack_panels").in("x", x).out("packed", packed).args({length, width, count}).range({lines * count}, {1});
+    packing("attention_pack_panels_cpu")
+        .in("x", x)
+        .out("packed", packed)
+        .args({length, width, count})
+        .range({lines * count}, {1});
     return packed;
   }
   void finish(exec::Launch& launch, std::int64_t panels, std::int64_t lines, std::int64_t length) {
@@ -82,7 +86,7 @@ std::optional<std::string> attention_cpu_rejects(const AttentionProblem& p, cons
   return std::nullopt;
 }
 
-std::optional<std::string> attention_cpu_few_rejects(const AttentionProblem& p, const DeviceInfo& device) {
+std::optional<std::string> attention_few_queries_cpu_rejects(const AttentionProblem& p, const DeviceInfo& device) {
   if (auto reason = attention_cpu_rejects(p, device)) return reason;
   if (p.backward) return "it computes no gradients";
   if (p.queries > most_of_few) return fmt::format("it is for {} queries at most", most_of_few);
@@ -96,19 +100,19 @@ std::vector<exec::Config> attention_cpu_configs(const AttentionProblem&, const D
   return result;
 }
 
-std::vector<exec::Config> attention_cpu_few_configs(const AttentionProblem&, const DeviceInfo& device) {
+std::vector<exec::Config> attention_few_queries_cpu_configs(const AttentionProblem&, const DeviceInfo& device) {
   std::vector<exec::Config> result;
   for (const auto lanes : vector_widths(device))
     for (const std::int64_t tile : {64, 128, 32}) result.push_back({{"lanes", lanes}, {"tile", tile}});
   return result;
 }
 
-void attention_cpu_few(const AttentionProblem& p, exec::Recorder& recorder) {
+void attention_few_queries_cpu(const AttentionProblem& p, exec::Recorder& recorder) {
   Cpu cpu{p, recorder};
   const auto rows = p.key_lines() * p.keys;
   const auto k = cpu.at_least_a_vector(p.k, rows, p.width), v = cpu.at_least_a_vector(p.v, rows, p.value_width);
   const auto per_item = std::clamp<std::int64_t>(p.lines() / (std::int64_t{8} * recorder.device().compute_units), 1, 8);
-  auto& launch = cpu.tiled("attention_few_cpu").define("ROWS", most_of_few);
+  auto& launch = cpu.tiled("attention_few_queries_cpu").define("ROWS", most_of_few);
   p.add_to(launch.in("q", p.q)
                .in("k", k)
                .in("v", v)
@@ -131,7 +135,7 @@ void attention_cpu(const AttentionProblem& p, exec::Recorder& recorder) {
   }
   const auto v_panels = cpu.as_panels(p.v, p.key_lines(), p.keys, p.value_width);
   const auto k = cpu.as_rows(p.k, p.key_lines() * p.keys, p.width);
-  cpu.finish(cpu.blocked("attention_queries_backward_cpu")
+  cpu.finish(cpu.blocked("attention_backward_queries_cpu")
                  .in("q", p.q)
                  .in("k_panels", k_panels)
                  .in("v_panels", v_panels)
@@ -144,7 +148,7 @@ void attention_cpu(const AttentionProblem& p, exec::Recorder& recorder) {
   const auto q_panels = cpu.as_panels(p.q, p.lines(), p.queries, p.width);
   const auto g_panels = cpu.as_panels(p.g, p.lines(), p.queries, p.value_width);
   const auto q = cpu.as_rows(p.q, p.lines() * p.queries, p.width), g = cpu.as_rows(p.g, p.lines() * p.queries, p.value_width);
-  cpu.finish(cpu.blocked("attention_keys_backward_cpu")
+  cpu.finish(cpu.blocked("attention_backward_keys_cpu")
                  .in("k", p.k)
                  .in("v", p.v)
                  .in("q_panels", q_panels)

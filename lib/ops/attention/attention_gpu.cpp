@@ -143,8 +143,8 @@ void attention_gpu(const AttentionProblem& p, exec::Recorder& recorder) {
   const auto with_gradient = [&](const char* function) -> exec::Launch& {
     return kernel(function).in("g", p.g).in("sums", p.sums).in("delta", p.delta);
   };
-  finish(with_gradient("attention_queries_backward_gpu").out("dq", p.dq), p.lines(), p.queries, 2 * p.width + p.value_width);
-  finish(with_gradient("attention_keys_backward_gpu").out("dk", p.dk).out("dv", p.dv), p.key_lines(), p.keys,
+  finish(with_gradient("attention_backward_queries_gpu").out("dq", p.dq), p.lines(), p.queries, 2 * p.width + p.value_width);
+  finish(with_gradient("attention_backward_keys_gpu").out("dk", p.dk).out("dv", p.dv), p.key_lines(), p.keys,
          2 * (p.width + p.value_width));
 }
 

@@ -63,17 +63,18 @@ void attention_direct(const AttentionProblem& p, exec::Recorder& recorder) {
     return launch(function).in("v", p.v).in("g", p.g).in("sums", p.sums).in("delta", p.delta);
   };
   if (p.width > 0) {
-    finish(with_gradient("attention_queries_backward").out("dq", p.dq), rows * p.width);
-    if (keys > 0) finish(with_gradient("attention_keys_backward").out("dk", p.dk), keys * p.width);
+    finish(with_gradient("attention_backward_queries").out("dq", p.dq), rows * p.width);
+    if (keys > 0) finish(with_gradient("attention_backward_keys").out("dk", p.dk), keys * p.width);
   }
   if (p.value_width > 0 && keys > 0)
-    finish(launch("attention_values_backward").in("g", p.g).in("sums", p.sums).out("dv", p.dv), keys * p.value_width);
+    finish(launch("attention_backward_values").in("g", p.g).in("sums", p.sums).out("dv", p.dv), keys * p.value_width);
 }
 
 const exec::SolverList<AttentionProblem>& attention_solvers() {
   static const exec::SolverList<AttentionProblem> list{
       "attention",
-      {{"cpu_few", attention_cpu_few_rejects, attention_cpu_few, nullptr, attention_cpu_few_configs},
+      {{"few_queries_cpu", attention_few_queries_cpu_rejects, attention_few_queries_cpu, nullptr,
+        attention_few_queries_cpu_configs},
        {"cpu", attention_cpu_rejects, attention_cpu, nullptr, attention_cpu_configs},
        {"gpu", attention_gpu_rejects, attention_gpu, nullptr, attention_gpu_configs},
        {"direct", exec::accepts_everything<AttentionProblem>, attention_direct}}};

@@ -44,9 +44,9 @@ std::vector<exec::Config> attention_cpu_configs(const AttentionProblem& problem,
 void attention_cpu(const AttentionProblem& problem, exec::Recorder& recorder);
 /// The same of a few queries, as of a step with a cache: keys as they lie in memory, and none where the mask hides all that
 /// follow.
-std::optional<std::string> attention_cpu_few_rejects(const AttentionProblem& problem, const DeviceInfo& device);
-std::vector<exec::Config> attention_cpu_few_configs(const AttentionProblem& problem, const DeviceInfo& device);
-void attention_cpu_few(const AttentionProblem& problem, exec::Recorder& recorder);
+std::optional<std::string> attention_few_queries_cpu_rejects(const AttentionProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> attention_few_queries_cpu_configs(const AttentionProblem& problem, const DeviceInfo& device);
+void attention_few_queries_cpu(const AttentionProblem& problem, exec::Recorder& recorder);
 /// A block of rows per work-group, the other side in blocks through local memory: see kernels/attention/attention_gpu.cl.
 std::optional<std::string> attention_gpu_rejects(const AttentionProblem& problem, const DeviceInfo& device);
 std::vector<exec::Config> attention_gpu_configs(const AttentionProblem& problem, const DeviceInfo& device);

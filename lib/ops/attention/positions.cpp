@@ -8,8 +8,8 @@
 #include "clnet/ops.h"
 #include "clnet/ops/attention.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -32,7 +32,7 @@ Tensor rotated(const Tensor& x, const Tensor& positions, const RotaryOptions& op
     speeds[static_cast<std::size_t>(i)] =
         static_cast<float>(std::pow(options.base, -static_cast<double>(i) / static_cast<double>(half)));
   const Tensor angles = unsqueeze(cast(positions, Dtype::f32), -1) * Tensor::from(speeds, {half});
-  const Tensor c = cos(angles), s = sin(angles), y = ops::wide(x);
+  const Tensor c = cos(angles), s = sin(angles), y = ops::as_f32(x);
   // {..., 2, half} or {..., half, 2}: the dimension of the pairs' two elements.
   auto extents = x.shape().extents();
   extents.back() = options.interleaved ? half : 2;

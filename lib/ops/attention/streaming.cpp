@@ -4,10 +4,10 @@
 
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/attention/attention.h"
 #include "lib/ops/attention/attention_solvers.h"
 #include "lib/ops/random/random.h"
-#include "lib/ops/wide.h"
 
 namespace clnet::ops {
 
@@ -111,11 +111,11 @@ struct Parts {
 
   Parts(const Attention& a, const Tensor& gradient) : all(a.q.shape().with(-1, a.keys())) {
     const auto joined = [&](const Tensor& x) {
-      return reshape(wide(x), Shape{x.size(0), a.k.size(1), x.size(1) / a.k.size(1) * x.size(2), x.size(3)});
+      return reshape(as_f32(x), Shape{x.size(0), a.k.size(1), x.size(1) / a.k.size(1) * x.size(2), x.size(3)});
     };
     q = joined(a.q);
-    k = wide(a.k);
-    v = wide(a.v);
+    k = as_f32(a.k);
+    v = as_f32(a.v);
     g = joined(gradient);
     const auto by_head = attention_weights(a);
     weights = joined(by_head);
@@ -151,7 +151,7 @@ class AttentionBackward : public Op {
     const auto a = options_.attention(inputs);
     const Parts p(a, inputs[3]);
     const auto of = [&](std::size_t i, const Tensor& like) {
-      return gradients[i].defined() ? reshape(wide(gradients[i]), like.shape()) : zeros_like(like);
+      return gradients[i].defined() ? reshape(as_f32(gradients[i]), like.shape()) : zeros_like(like);
     };
     const Tensor to_dq = of(0, p.q), to_dk = of(1, p.k), to_dv = of(2, p.v);
     const Tensor scores = p.weights * (p.towards - p.delta);  // S
@@ -206,7 +206,7 @@ class AttentionOp : public Op {
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     const auto& g = gradients[0];
-    Tensors all{inputs[0], inputs[1], inputs[2], g, outputs[1], row_sums(wide(g) * wide(outputs[0]))};
+    Tensors all{inputs[0], inputs[1], inputs[2], g, outputs[1], row_sums(as_f32(g) * as_f32(outputs[0]))};
     all.insert(all.end(), inputs.begin() + 3, inputs.end());
     Tensors result = apply_all(std::make_shared<AttentionBackward>(options_), std::move(all));
     result.resize(inputs.size());

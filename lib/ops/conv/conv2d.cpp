@@ -119,55 +119,56 @@ void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
 }
 /// Of a solver for CPUs that is given what a 1x1 convolution sees.
 template <Conv2dPass pass, Conv2dRecord lower>
-void record_seen(const Conv2dProblem& problem, exec::Recorder& recorder) {
+void record_unstrided(const Conv2dProblem& problem, exec::Recorder& recorder) {
   if (problem.volume) return record<pass, lower>(problem, recorder);
-  conv2d_of_seen_cpu(problem, pass, lower, recorder);
+  conv2d_strided_1x1_cpu(problem, pass, lower, recorder);
 }
 template <Conv2dPass pass>
 void record_cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
   if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv2d_cpu(problem, pass, recorder);
-  record_seen<pass, conv2d_cpu>(problem, recorder);
+  record_unstrided<pass, conv2d_cpu>(problem, recorder);
 }
 template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo& device) {
   return rejects(problem, pass, device);
 }
 template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
-std::optional<std::string> refuse_seen(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return rejects(conv2d_seen(problem), pass, device);
+std::optional<std::string> refuse_unstrided(const Conv2dProblem& problem, const DeviceInfo& device) {
+  return rejects(conv2d_unstrided(problem), pass, device);
 }
 template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::vector<exec::Config> list_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
   return configs(problem, pass, device);
 }
 template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
-std::vector<exec::Config> list_seen_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return configs(conv2d_seen(problem), pass, device);
+std::vector<exec::Config> list_unstrided_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
+  return configs(conv2d_unstrided(problem), pass, device);
 }
 
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
   return {
-      {"cpu_pointwise", refuse_seen<pass, conv2d_pointwise_cpu_rejects>, record_seen<pass, conv2d_pointwise_cpu>,
-       refuse_seen<pass, conv2d_pointwise_cpu_declines>, list_seen_configs<pass, conv2d_pointwise_cpu_configs>},
-      {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>, nullptr,
+      {"pointwise_cpu", refuse_unstrided<pass, conv2d_pointwise_cpu_rejects>, record_unstrided<pass, conv2d_pointwise_cpu>,
+       refuse_unstrided<pass, conv2d_pointwise_cpu_declines>, list_unstrided_configs<pass, conv2d_pointwise_cpu_configs>},
+      {"depthwise_cpu", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>, nullptr,
        list_configs<pass, conv2d_depthwise_cpu_configs>},
-      {"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,
-       refuse<pass, conv2d_planes_cpu_declines>, list_configs<pass, conv2d_planes_cpu_configs>},
-      {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
+      {"nchw_cpu", refuse<pass, conv2d_nchw_cpu_rejects>, record<pass, conv2d_nchw_cpu>, refuse<pass, conv2d_nchw_cpu_declines>,
+       list_configs<pass, conv2d_nchw_cpu_configs>},
+      {"winograd_cpu", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
        refuse<pass, conv2d_winograd_cpu_declines>, list_configs<pass, conv2d_winograd_cpu_configs>},
-      {"cpu", refuse_seen<pass, conv2d_cpu_rejects>, record_cpu<pass>, nullptr, list_seen_configs<pass, conv2d_cpu_configs>},
-      {"gpu_depthwise", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
+      {"cpu", refuse_unstrided<pass, conv2d_cpu_rejects>, record_cpu<pass>, nullptr,
+       list_unstrided_configs<pass, conv2d_cpu_configs>},
+      {"depthwise_gpu", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
        refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
-      {"gpu_matrix_units_packed", refuse<pass, conv2d_gpu_matrix_units_packed_rejects>,
-       record<pass, conv2d_gpu_matrix_units_packed>, refuse<pass, conv2d_gpu_matrix_units_packed_declines>,
-       list_configs<pass, conv2d_gpu_matrix_units_packed_configs>, exec::MadeFor::gpus},
-      {"gpu_matrix_units", refuse<pass, conv2d_gpu_matrix_units_rejects>, record<pass, conv2d_gpu_matrix_units>,
-       refuse<pass, conv2d_gpu_matrix_units_declines>, list_configs<pass, conv2d_gpu_matrix_units_configs>, exec::MadeFor::gpus},
-      {"gpu_winograd", refuse<pass, conv2d_winograd_gpu_rejects>, record<pass, conv2d_winograd_gpu>,
+      {"packed_matrix_units_gpu", refuse<pass, conv2d_packed_matrix_units_gpu_rejects>,
+       record<pass, conv2d_packed_matrix_units_gpu>, refuse<pass, conv2d_packed_matrix_units_gpu_declines>,
+       list_configs<pass, conv2d_packed_matrix_units_gpu_configs>, exec::MadeFor::gpus},
+      {"matrix_units_gpu", refuse<pass, conv2d_matrix_units_gpu_rejects>, record<pass, conv2d_matrix_units_gpu>,
+       refuse<pass, conv2d_matrix_units_gpu_declines>, list_configs<pass, conv2d_matrix_units_gpu_configs>, exec::MadeFor::gpus},
+      {"winograd_gpu", refuse<pass, conv2d_winograd_gpu_rejects>, record<pass, conv2d_winograd_gpu>,
        refuse<pass, conv2d_winograd_gpu_declines>, list_configs<pass, conv2d_winograd_gpu_configs>, exec::MadeFor::gpus},
-      {"gpu_packed", refuse<pass, conv2d_gpu_packed_rejects>, record<pass, conv2d_gpu_packed>,
-       refuse<pass, conv2d_gpu_packed_declines>, list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
+      {"packed_gpu", refuse<pass, conv2d_packed_gpu_rejects>, record<pass, conv2d_packed_gpu>,
+       refuse<pass, conv2d_packed_gpu_declines>, list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
       {"gpu", refuse<pass, conv2d_gpu_rejects>, record<pass, conv2d_gpu>, refuse<pass, conv2d_gpu_declines>,
        list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
       {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},

@@ -68,10 +68,10 @@ std::optional<std::string> conv2d_im2col_rejects(const Conv2dProblem& problem, c
 void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// A 1x1 convolution with steps, inside its input, as the one without that it is of what it sees; any other problem as it is.
-Conv2dProblem conv2d_seen(const Conv2dProblem& problem);
+Conv2dProblem conv2d_unstrided(const Conv2dProblem& problem);
 /// Records that one, with copies of what is seen before or after.
 using Conv2dRecord = void (*)(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
-void conv2d_of_seen_cpu(const Conv2dProblem& problem, Conv2dPass pass, Conv2dRecord record, exec::Recorder& recorder);
+void conv2d_strided_1x1_cpu(const Conv2dProblem& problem, Conv2dPass pass, Conv2dRecord record, exec::Recorder& recorder);
 
 /// Direct convolution with explicit vectors, for CPUs.
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
@@ -93,10 +93,10 @@ std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& prob
 void conv2d_depthwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// Direct with vectors of pixels, for groups of few channels on CPUs.
-std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_nchw_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_nchw_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_nchw_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_nchw_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// Products in tiles of local memory, for GPUs: see kernels/conv/conv2d_gpu.cl.
 std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
@@ -104,24 +104,24 @@ std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& problem, Con
 std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 /// The same with the weights in the order in which tiles load them.
-std::optional<std::string> conv2d_gpu_packed_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_gpu_packed_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_gpu_packed(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_packed_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_packed_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_packed_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 /// The same by matrix units, of f16 and bf16: see kernels/gemm_matrix_units.clh.
-std::optional<std::string> conv2d_gpu_matrix_units_rejects(const Conv2dProblem& problem, Conv2dPass pass,
+std::optional<std::string> conv2d_matrix_units_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass,
                                                            const DeviceInfo& device);
-std::optional<std::string> conv2d_gpu_matrix_units_declines(const Conv2dProblem& problem, Conv2dPass pass,
+std::optional<std::string> conv2d_matrix_units_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass,
                                                             const DeviceInfo& device);
-std::vector<exec::Config> conv2d_gpu_matrix_units_configs(const Conv2dProblem& problem, Conv2dPass pass,
+std::vector<exec::Config> conv2d_matrix_units_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass,
                                                           const DeviceInfo& device);
-void conv2d_gpu_matrix_units(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
-std::optional<std::string> conv2d_gpu_matrix_units_packed_rejects(const Conv2dProblem& problem, Conv2dPass pass,
+void conv2d_matrix_units_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_packed_matrix_units_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass,
                                                                   const DeviceInfo& device);
-std::optional<std::string> conv2d_gpu_matrix_units_packed_declines(const Conv2dProblem& problem, Conv2dPass pass,
+std::optional<std::string> conv2d_packed_matrix_units_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass,
                                                                    const DeviceInfo& device);
-std::vector<exec::Config> conv2d_gpu_matrix_units_packed_configs(const Conv2dProblem& problem, Conv2dPass pass,
+std::vector<exec::Config> conv2d_packed_matrix_units_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass,
                                                                  const DeviceInfo& device);
-void conv2d_gpu_matrix_units_packed(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+void conv2d_packed_matrix_units_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 /// What conv2d_gpu takes by its model, in multiply-adds of one unit.
 double conv2d_gpu_cost(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 

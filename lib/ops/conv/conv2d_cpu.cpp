@@ -81,7 +81,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const auto b = cut(p, in, out, v, h, Tile(recorder.config()), recorder.device());
   const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
   const auto packed = recorder.cached({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32}, p.weight);
-  recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
+  recorder.kernel("conv2d_pack_cpu", "conv2d_pack_cpu")
       .define("LANES", b.tile.lanes())
       .in("w", p.weight)
       .out("packed", packed)
@@ -219,7 +219,7 @@ void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& r
   if (!std::all_of(all.begin(), all.end(), seen)) {
     constexpr std::int64_t chunk = 8192;
     const auto total = problem.n * problem.c * problem.h * problem.w;
-    recorder.kernel("conv2d_cpu_zero", "conv2d_cpu_zero")
+    recorder.kernel("conv2d_zero_cpu", "conv2d_zero_cpu")
         .define("VW", vector_width(recorder.device()))
         .out("y", problem.x)
         .args({total, chunk})

@@ -130,7 +130,7 @@ inline constexpr std::int64_t wanted_pixels = 224;
 inline constexpr std::int64_t first_level = (20 << 10) / 4, cache_line = 16;
 
 /// KiB of a staged window of one plane: small enough for the first-level cache.
-inline constexpr std::int64_t planes_window = 20;
+inline constexpr std::int64_t nchw_window = 20;
 
 /// Columns of a window, sorted by their remainder by the step.
 inline std::int64_t row_pitch(const Axis& horizontal) {
@@ -149,21 +149,24 @@ std::int64_t conv3d_cpu_floats(const Conv2dProblem& problem, Conv2dPass pass, co
 void conv3d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// The gradient of the weight of a 1x1 convolution of which `conv2d_pointwise_cpu_rejects` says nothing else.
-std::optional<std::string> conv2d_pointwise_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
-std::optional<std::string> conv2d_pointwise_weights_cpu_declines(const Conv2dProblem& problem);
-std::vector<exec::Config> conv2d_pointwise_weights_cpu_configs(const Conv2dProblem& problem, const DeviceInfo& device);
-void conv2d_pointwise_weights_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
+std::optional<std::string> conv2d_backward_weights_pointwise_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
+std::optional<std::string> conv2d_backward_weights_pointwise_cpu_declines(const Conv2dProblem& problem);
+std::vector<exec::Config> conv2d_backward_weights_pointwise_cpu_configs(const Conv2dProblem& problem, const DeviceInfo& device);
+void conv2d_backward_weights_pointwise_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
 
-/// The gradient of the weight, of a problem of few input channels of which `conv2d_planes_cpu_rejects` says nothing else.
-std::optional<std::string> conv2d_few_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
-std::optional<std::string> conv2d_few_weights_cpu_declines(const Conv2dProblem& problem, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_few_weights_cpu_configs(const Conv2dProblem& problem, const DeviceInfo& device);
-void conv2d_few_weights_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
+/// The gradient of the weight, of a problem of few input channels of which `conv2d_nchw_cpu_rejects` says nothing else.
+std::optional<std::string> conv2d_backward_weights_few_channels_cpu_rejects(const Conv2dProblem& problem,
+                                                                            const DeviceInfo& device);
+std::optional<std::string> conv2d_backward_weights_few_channels_cpu_declines(const Conv2dProblem& problem,
+                                                                             const DeviceInfo& device);
+std::vector<exec::Config> conv2d_backward_weights_few_channels_cpu_configs(const Conv2dProblem& problem,
+                                                                           const DeviceInfo& device);
+void conv2d_backward_weights_few_channels_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
 
 /// Winograd's gradient of the weight, of a problem of which `conv2d_winograd_cpu_rejects` says nothing else.
-std::optional<std::string> conv2d_winograd_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
-std::optional<std::string> conv2d_winograd_weights_cpu_declines(const Conv2dProblem& problem, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_winograd_weights_cpu_configs(const DeviceInfo& device);
-void conv2d_winograd_weights_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
+std::optional<std::string> conv2d_backward_weights_winograd_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
+std::optional<std::string> conv2d_backward_weights_winograd_cpu_declines(const Conv2dProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_backward_weights_winograd_cpu_configs(const DeviceInfo& device);
+void conv2d_backward_weights_winograd_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
 
 }  // namespace clnet::ops

@@ -137,8 +137,8 @@ void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   const auto width = recorder.config()["lanes"];
   const auto s = cut(p, pass, width, recorder.config()["window"], recorder.config()["vectors"]);
   const bool weights = pass == Conv2dPass::backward_weights, backward = pass == Conv2dPass::backward_data;
-  const auto* name = weights           ? "conv2d_depthwise_weights_cpu"
-                     : planes.scatters ? "conv2d_depthwise_data_cpu"
+  const auto* name = weights           ? "conv2d_backward_weights_depthwise_cpu"
+                     : planes.scatters ? "conv2d_backward_data_depthwise_cpu"
                                        : "conv2d_depthwise_cpu";
   const auto images = ceil_div(p.n, std::min(ceil_div(wanted_items(device), p.c), p.n)), parts = ceil_div(p.n, images);
   const auto sums = weights ? weight_sums(p, parts, recorder) : exec::Ref{};

@@ -85,7 +85,7 @@ exec::Ref packed_weight(const Conv2dProblem& p, Conv2dPass pass, const PackedWei
   const auto lengths = lengths_of_phases(p, pass, tile);
   const auto longest = *std::max_element(lengths.begin(), lengths.end());
   const auto result = recorder.cached({Shape{packed_size(p, pass, tile)}, how.dtype}, p.weight);
-  auto& launch = recorder.kernel("conv2d_gpu_pack", "conv2d_gpu_pack");
+  auto& launch = recorder.kernel("conv2d_pack_gpu", "conv2d_pack_gpu");
   if (how.along_k) launch.define("ALONG_K", 1);
   launch.define("TM", tile.m)
       .define("TK", tile.k)
@@ -225,7 +225,7 @@ void record_conv2d_tiles(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
     return;
   }
   if (!forward && uneven(p)) {
-    auto& sum = recorder.kernel("conv2d_gpu_sum_phases", "conv2d_gpu_sum_phases");
+    auto& sum = recorder.kernel("conv2d_sum_phases_gpu", "conv2d_sum_phases_gpu");
     sum.define("KH", p.kh)
         .define("KW", p.kw)
         .define("SH", p.stride.height)
@@ -237,7 +237,7 @@ void record_conv2d_tiles(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
     recorder.epilogue(sum, channels, inner);
     return;
   }
-  auto& sum = recorder.kernel("gemm_gpu_sum", "gemm_gpu_sum");
+  auto& sum = recorder.kernel("gemm_sum_gpu", "gemm_sum_gpu");
   sum.in("x", target)
       .in("bias", bias)
       .out("c", result)
@@ -253,12 +253,12 @@ std::optional<std::string> packed_weight_rejects(const Conv2dProblem& p, Conv2dP
   return std::nullopt;
 }
 
-std::optional<std::string> conv2d_gpu_packed_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_packed_gpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (auto reason = conv2d_gpu_rejects(p, pass, device)) return reason;
   return packed_weight_rejects(p, pass);
 }
 
-std::optional<std::string> conv2d_gpu_packed_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_packed_gpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (auto reason = conv2d_gpu_declines(p, pass, device)) return reason;
   if (p.reuse.kept) return std::nullopt;
   // Else it is packed in every run. So much of a product's instructions is spared at least
@@ -271,7 +271,7 @@ std::optional<std::string> conv2d_gpu_packed_declines(const Conv2dProblem& p, Co
   return std::nullopt;
 }
 
-void conv2d_gpu_packed(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+void conv2d_packed_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
   record_conv2d_tiles(p, pass, recorder,
                       {.name = "conv2d_gpu", .items = GemmTile::of(recorder.config()).items(), .packed = {{Dtype::f32, false}}});
 }

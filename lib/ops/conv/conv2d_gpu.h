@@ -12,7 +12,7 @@
 
 namespace clnet::ops {
 
-/// How kernels/conv/conv2d_gpu_pack.cl makes weights.
+/// How kernels/conv/conv2d_pack_gpu.cl makes weights.
 struct PackedWeight {
   Dtype dtype;
   bool along_k;  ///< neighbours in memory are neighbours along k

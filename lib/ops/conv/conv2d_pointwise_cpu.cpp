@@ -68,14 +68,14 @@ std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& p, 
   if (p.stride.height != 1 || p.stride.width != 1) return "the stride is not 1";
   if (p.oh != p.h || p.ow != p.w || p.top != 0 || p.left != 0) return "the input is padded";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.pixels() == 0) return "nothing to compute";
-  if (pass == Conv2dPass::backward_weights) return conv2d_pointwise_weights_cpu_rejects(p, device);
+  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_pointwise_cpu_rejects(p, device);
   if (const auto floats = channels(p, pass).in * 2 * vector_width(device); floats > scratch(device))
     return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
 
 std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_pointwise_weights_cpu_declines(p);
+  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_pointwise_cpu_declines(p);
   const auto outs = channels(p, pass).out;
   const auto width = vector_width(device), panel = tiles(width).front().outs;
   // Measured: 7x7 pixels fill three quarters of the vectors, and take as long or longer than by vectors of channels.
@@ -85,7 +85,7 @@ std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& p,
 }
 
 std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_pointwise_weights_cpu_configs(p, device);
+  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_pointwise_cpu_configs(p, device);
   const auto [ins, outs] = channels(p, pass);
   std::vector<exec::Config> result;
   for (const auto width : vector_widths(device)) {
@@ -109,7 +109,7 @@ std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& p, C
 }
 
 void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_pointwise_weights_cpu(p, recorder);
+  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_pointwise_cpu(p, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto [ins, outs] = channels(p, pass);
   const PixelTile tile(recorder.config());
@@ -118,7 +118,7 @@ void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
                           .all_strips = ceil_div(p.pixels(), tile.strip()),
                           .all_panels = ceil_div(outs, tile.outs)};
   const auto packed = recorder.cached({Shape{p.groups * b.all_panels * ins * tile.outs}, Dtype::f32}, p.weight);
-  recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
+  recorder.kernel("conv2d_pack_cpu", "conv2d_pack_cpu")
       .define("LANES", tile.outs)
       .in("w", p.weight)
       .out("packed", packed)

@@ -1,11 +1,12 @@
 // Winograd's F(4x4, 3x3) for CPUs (kernels/conv/conv2d_winograd_cpu.cl): a quarter of the direct convolution's products, for
 // kernels of 3x3 with stride 1. Tiles of inputs are transformed in the second-level cache where they fit there, else by a launch
 // before.
+#include "lib/ops/conv/conv2d_winograd_cpu.h"
+
 #include <fmt/format.h>
 
 #include "lib/base/env.h"
 #include "lib/ops/conv/conv2d_cpu.h"
-#include "lib/ops/conv/winograd_cpu.h"
 
 namespace clnet::ops {
 
@@ -111,7 +112,7 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   if (p.kh != 3 || p.kw != 3) return "the kernel is not 3x3";
   if (p.stride.height != 1 || p.stride.width != 1 || p.dilation.height != 1 || p.dilation.width != 1 || p.groups != 1)
     return "it has a stride, a dilation or groups";
-  if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu_rejects(p, device);
+  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_winograd_cpu_rejects(p, device);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto c = cut(p, backward, tiles(p, backward, device).front(), device);
   if (c.top < 0 || c.left < 0 || c.left + c.source_width > winograd_out * c.tile_columns + 2)
@@ -122,11 +123,11 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
 }
 
 std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  return pass == Conv2dPass::backward_weights ? conv2d_winograd_weights_cpu_declines(p, device) : std::nullopt;
+  return pass == Conv2dPass::backward_weights ? conv2d_backward_weights_winograd_cpu_declines(p, device) : std::nullopt;
 }
 
 std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu_configs(device);
+  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_winograd_cpu_configs(device);
   const bool backward = pass == Conv2dPass::backward_data;
   std::vector<exec::Config> result;
   for (const auto& tile : tiles(p, backward, device))
@@ -135,7 +136,7 @@ std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& p, Co
 }
 
 void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu(p, recorder);
+  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_winograd_cpu(p, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto c = cut(p, backward, Tile(recorder.config()), recorder.device());
   const auto in_stride = backward ? p.c * 9 : 9, out_stride = backward ? 9 : p.c * 9;

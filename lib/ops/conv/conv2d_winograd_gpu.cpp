@@ -179,7 +179,7 @@ void conv2d_winograd_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
     recorder.epilogue(launch, s.out, inner);
     return;
   }
-  auto& sum = recorder.kernel("gemm_gpu_sum", "gemm_gpu_sum");
+  auto& sum = recorder.kernel("gemm_sum_gpu", "gemm_sum_gpu");
   sum.in("x", target)
       .in("bias", bias)
       .out("c", result)

@@ -186,7 +186,7 @@ void conv3d_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
   };
   const auto size = depth.phases() * p.groups * b.panels * tile.lanes() * l.terms() * vertical.kernel * horizontal.kernel;
   const auto packed = recorder.cached({Shape{size}, Dtype::f32}, p.weight);
-  auto& packing = configured("conv3d_cpu_pack").in("w", p.weight).out("packed", packed);
+  auto& packing = configured("conv3d_pack_cpu").in("w", p.weight).out("packed", packed);
   packing.args({p.groups, l.in, l.out, backward ? row : taps, backward ? taps : row, vertical.target, horizontal.target});
   pass_lines(packing, l);
   packing.arg(b.term_block).range({b.panels, ceil_div(l.terms(), b.term_block), depth.phases() * p.groups}, {1, 1, 1});

@@ -6,13 +6,13 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
+using ops::as_f32;
 using ops::scalar_like;
-using ops::wide;
 
 namespace {
 
@@ -47,7 +47,7 @@ Tensor softshrink(const Tensor& x, double lambda) {
 Tensor tanhshrink(const Tensor& x) {
   require_defined("tanhshrink", {{"x", x}});
   ops::require_floating("tanhshrink", x.spec());
-  const Tensor all = wide(x);
+  const Tensor all = as_f32(x);
   return cast(all - tanh(all), x.dtype());
 }
 
@@ -78,7 +78,7 @@ Tensor glu(const Tensor& x, int dim) {
   const auto extent = x.size(require_dim("glu", x, dim));
   if (extent % 2 != 0) throw ShapeError(fmt::format("glu: extent {} of {} has no halves", extent, to_string(x.spec())));
   const auto first = slice(x, dim, 0, extent / 2), second = slice(x, dim, extent / 2);
-  return cast(wide(first) * sigmoid(wide(second)), x.dtype());
+  return cast(as_f32(first) * sigmoid(as_f32(second)), x.dtype());
 }
 
 Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
@@ -86,8 +86,8 @@ Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
   ops::require_floating("lerp", a.spec());
   ops::require_same_dtype("lerp", a.spec(), b.spec());
   (void)broadcast(a.shape(), b.shape(), "lerp");
-  const Tensor from = wide(a);
-  const Tensor to = wide(b);
+  const Tensor from = as_f32(a);
+  const Tensor to = as_f32(b);
   return cast(std::abs(weight) < 0.5 ? from + (to - from) * weight : to - (to - from) * (1 - weight), a.dtype());
 }
 
@@ -97,8 +97,8 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
   ops::require_same_dtype("lerp", a.spec(), b.spec());
   ops::require_same_dtype("lerp", a.spec(), weight.spec());
   (void)broadcast(broadcast(a.shape(), b.shape(), "lerp"), weight.shape(), "lerp");
-  const Tensor from = wide(a);
-  const Tensor to = wide(b), share = wide(weight);
+  const Tensor from = as_f32(a);
+  const Tensor to = as_f32(b), share = as_f32(weight);
   return cast(where(less(abs(share), 0.5), from + (to - from) * share, to - (to - from) * (1.0 - share)), a.dtype());
 }
 
@@ -112,8 +112,8 @@ Tensor added(std::string_view op, const Tensor& x, const Tensor& a, const Tensor
   ops::require_same_dtype(op, x.spec(), a.spec());
   ops::require_same_dtype(op, x.spec(), b.spec());
   (void)broadcast(broadcast(x.shape(), a.shape(), op), b.shape(), op);
-  const Tensor all = change(wide(a), wide(b));
-  return cast(wide(x) + (value == 1 ? all : all * value), x.dtype());
+  const Tensor all = change(as_f32(a), as_f32(b));
+  return cast(as_f32(x) + (value == 1 ? all : all * value), x.dtype());
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include "lib/graph/autocast.h"
 #include "lib/graph/number.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/catalogue.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -447,7 +447,7 @@ class TableOp : public Op {
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     if (!row_.vjp) return Tensors(inputs.size());
-    const auto operand = [&](const Tensor& x) { return row_.steps == Steps::one || number_of(x) ? x : wide(x); };
+    const auto operand = [&](const Tensor& x) { return row_.steps == Steps::one || number_of(x) ? x : as_f32(x); };
     auto result =
         row_.vjp({operand(inputs[0]), operand(inputs.back()), operand(outputs[0]), operand(gradients[0]), parameters_, number_});
     for (std::size_t i = 0; i < result.size(); ++i) {

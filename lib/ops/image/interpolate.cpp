@@ -14,9 +14,9 @@
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/loops.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -369,7 +369,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   };
   const bool depth_first =
       size(axes[0], axes[1].from, axes[2].from, &ops::Resize::to) <= size(axes[0], axes[1].to, axes[2].to, &ops::Resize::from);
-  const Tensor y = ops::wide(x);
+  const Tensor y = ops::as_f32(x);
   return cast(depth_first ? in_planes(along_depth(y)) : along_depth(in_planes(y)), x.dtype());
 }
 

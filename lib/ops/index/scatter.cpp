@@ -11,11 +11,11 @@
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
 #include "lib/ops/index/index_add_solvers.h"
 #include "lib/ops/lines.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -108,7 +108,7 @@ Scattered require_scatter(std::string_view op, const Tensor& x, int dim, const T
 
 Tensor summable(std::string_view op, const Tensor& x) {
   if (x.dtype() == Dtype::boolean) throw DtypeError(fmt::format("{}: bool has no sums, got {}", op, to_string(x.spec())));
-  return x.dtype() == Dtype::i8 || x.dtype() == Dtype::u8 ? cast(x, Dtype::i32) : wide(x);
+  return x.dtype() == Dtype::i8 || x.dtype() == Dtype::u8 ? cast(x, Dtype::i32) : as_f32(x);
 }
 
 Tensor padded(const Tensor& part, const Shape& shape, double value) {

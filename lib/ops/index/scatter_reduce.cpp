@@ -12,7 +12,7 @@
 #include "lib/ops/index/index_add_solvers.h"
 #include "lib/ops/index/scatter.h"
 #include "lib/ops/lines.h"
-#include "lib/ops/vanishing.h"
+#include "lib/ops/zero_factor_gradient.h"
 
 namespace clnet {
 
@@ -83,7 +83,7 @@ class ScatterReduce : public Op {
     const Tensor zeros = eq(source, 0.0), filled = where(zeros, one, source), zero = where(zeros, source + 1.0, none);
     const Tensor others_zero = there(added(zero)) - zero, of_others = there(g * product(x, filled));
     const auto with_others = [&](double count) { return logical_and(zeros, eq(others_zero, count)); };
-    const Tensor of_one = where(with_others(1), vanishing_product(of_others, others_zero), there(g * y) / filled);
+    const Tensor of_one = where(with_others(1), zero_factor_gradient(of_others, others_zero), there(g * y) / filled);
     return {counted(g * product(some, source) / some), {}, where(with_others(0), of_others, of_one)};
   }
 

@@ -8,11 +8,11 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/group.h"
 #include "lib/ops/loss/labels.h"
 #include "lib/ops/rows.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 

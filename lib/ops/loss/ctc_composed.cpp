@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "clnet/ops.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/loss/ctc.h"
 #include "lib/ops/shape/unstack.h"
-#include "lib/ops/wide.h"
 
 namespace clnet::ops {
 
@@ -43,7 +43,7 @@ Tensor ctc_composed(const CtcInputs& in) {
   const Tensor own = logical_and(less_equal(state, last), counts);
   const Tensor in_time = less(step, in.input_lengths);
   const Tensor indices = expand(transpose(labels, 0, 1), {steps, batch, states});
-  Tensor x = transpose(gather(wide(in.log_probs), 2, indices), 1, 2);
+  Tensor x = transpose(gather(as_f32(in.log_probs), 2, indices), 1, 2);
   x = where(less(x, nothing), nothing, x);
   const auto all_x = unstack(where(logical_and(own, in_time), x, Tensor::scalar(0)));
 

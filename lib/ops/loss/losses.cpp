@@ -8,17 +8,17 @@
 #include "clnet/ops.h"
 #include "lib/base/log.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/loss/reduced.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
+using ops::as_f32;
 using ops::reduced;
 using ops::require_broadcast;
 using ops::require_same;
 using ops::weighted;
-using ops::wide;
 
 namespace {
 
@@ -32,7 +32,7 @@ void require_regression(std::string_view op, const Tensor& input, const Tensor& 
 
 /// scale m (d - m / 2) with m = min(d, bound): d^2 / 2 below the bound, linear beyond, with a finite gradient for an infinite d.
 Tensor huber(const Tensor& input, const Tensor& target, double bound, double scale = 1) {
-  const Tensor distance = abs(wide(input) - wide(target)), inner = minimum(distance, bound);
+  const Tensor distance = abs(as_f32(input) - as_f32(target)), inner = minimum(distance, bound);
   return (scale == 1 ? inner : inner * scale) * (distance - inner * 0.5);
 }
 
@@ -41,13 +41,13 @@ Tensor huber(const Tensor& input, const Tensor& target, double bound, double sca
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   require_defined("mse_loss", {{"input", input}, {"target", target}});
   require_regression("mse_loss", input, target);
-  return reduced(square(wide(input) - wide(target)), reduction, input.dtype());
+  return reduced(square(as_f32(input) - as_f32(target)), reduction, input.dtype());
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   require_defined("l1_loss", {{"input", input}, {"target", target}});
   require_regression("l1_loss", input, target);
-  return reduced(abs(wide(input) - wide(target)), reduction, input.dtype());
+  return reduced(abs(as_f32(input) - as_f32(target)), reduction, input.dtype());
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
@@ -68,15 +68,16 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
   require_defined("binary_cross_entropy", {{"input", input}, {"target", target}});
   require_same("binary_cross_entropy", input, target);
-  return reduced(weighted("binary_cross_entropy", ops::cross_entropy_of_bits(wide(input), wide(target)), weight, input.dtype()),
-                 reduction, input.dtype());
+  return reduced(
+      weighted("binary_cross_entropy", ops::cross_entropy_of_bits(as_f32(input), as_f32(target)), weight, input.dtype()),
+      reduction, input.dtype());
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight,
                                         const Tensor& pos_weight) {
   require_defined("binary_cross_entropy_with_logits", {{"logits", logits}, {"target", target}});
   require_same("binary_cross_entropy_with_logits", logits, target);
-  const Tensor x = wide(logits), t = wide(target);
+  const Tensor x = as_f32(logits), t = as_f32(target);
   const Tensor losses = pos_weight.defined()
                             ? (t - 1.0) * log_sigmoid(-x) - weighted("binary_cross_entropy_with_logits", t * log_sigmoid(x),
                                                                      pos_weight, logits.dtype(), "pos_weight")
@@ -87,7 +88,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
 Tensor sigmoid_focal_loss(const Tensor& logits, const Tensor& target, Reduction reduction, double alpha, double gamma) {
   require_defined("sigmoid_focal_loss", {{"logits", logits}, {"target", target}});
   require_same("sigmoid_focal_loss", logits, target);
-  const Tensor x = wide(logits), t = wide(target), other = 1.0 - t;
+  const Tensor x = as_f32(logits), t = as_f32(target), other = 1.0 - t;
   const Tensor missed = sigmoid(x) * other + sigmoid(-x) * t;
   Tensor losses = ops::cross_entropy_of_logits(x, t) * pow(missed, gamma);
   if (alpha >= 0) losses = losses * (t * alpha + other * (1 - alpha));
@@ -97,7 +98,7 @@ Tensor sigmoid_focal_loss(const Tensor& logits, const Tensor& target, Reduction 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options) {
   require_defined("kl_div", {{"input", input}, {"target", target}});
   require_broadcast("kl_div", input, target);
-  const Tensor x = wide(input), t = wide(target);
+  const Tensor x = as_f32(input), t = as_f32(target);
   Tensor losses;
   if (options.log_target) {
     losses = exp(t) * (t - x);
@@ -115,7 +116,7 @@ Tensor kl_div(const Tensor& input, const Tensor& target) { return kl_div(input, 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& options) {
   require_defined("poisson_nll_loss", {{"input", input}, {"target", target}});
   require_broadcast("poisson_nll_loss", input, target);
-  const Tensor x = wide(input), t = wide(target);
+  const Tensor x = as_f32(input), t = as_f32(target);
   Tensor losses = options.log_input ? exp(x) - t * x : x - t * log(x + options.eps);
   if (options.full) {
     const Tensor counts = greater(t, 1.0), one = ops::scalar_like(1, t), some = where(counts, t, one);
@@ -138,7 +139,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   if (columns.shape() != input.shape() && columns.shape() != Shape(one_per_row))
     throw ShapeError(
         fmt::format("gaussian_nll_loss: var {} does not fit input {}", to_string(var.spec()), to_string(input.spec())));
-  Tensor losses = ops::gaussian_nll(wide(input) - wide(target), wide(columns), options.eps);
+  Tensor losses = ops::gaussian_nll(as_f32(input) - as_f32(target), as_f32(columns), options.eps);
   if (options.full) losses = losses + 0.5 * std::log(2 * std::numbers::pi);
   return reduced(losses, options.reduction, input.dtype());
 }

@@ -4,17 +4,17 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
 #include "lib/ops/loss/labels.h"
 #include "lib/ops/loss/reduced.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
+using ops::as_f32;
 using ops::reduced;
 using ops::require_broadcast;
-using ops::wide;
 
 namespace {
 
@@ -42,7 +42,7 @@ Tensor class_or_none(const Tensor& target, std::int64_t classes) {
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin, Reduction reduction) {
   require_defined("hinge_embedding_loss", {{"input", input}, {"target", target}});
   require_broadcast("hinge_embedding_loss", input, target);
-  const Tensor x = wide(input), t = wide(target), zero = ops::scalar_like(0, x);
+  const Tensor x = as_f32(input), t = as_f32(target), zero = ops::scalar_like(0, x);
   const Tensor losses = where(not_equal(t, 1.0), hinge(margin - x), zero) + where(not_equal(t, -1.0), x, zero);
   return reduced(losses, reduction, input.dtype());
 }
@@ -51,7 +51,7 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
   require_defined("margin_ranking_loss", {{"a", a}, {"b", b}, {"target", target}});
   require_one_rank("margin_ranking_loss", a, b);
   require_one_rank("margin_ranking_loss", a, target);
-  return reduced(hinge(margin - wide(target) * (wide(a) - wide(b))), reduction, a.dtype());
+  return reduced(hinge(margin - as_f32(target) * (as_f32(a) - as_f32(b))), reduction, a.dtype());
 }
 
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Reduction reduction) {
@@ -64,7 +64,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
       (a.rank() == 2 && target.size(0) != rows() && target.size(0) != 1 && rows() != 1))
     throw ShapeError(fmt::format("cosine_embedding_loss: target {} does not belong to inputs {}", to_string(target.spec()),
                                  to_string(a.spec())));
-  const Tensor x = wide(a), y = wide(b), t = wide(target), zero = ops::scalar_like(0, x);
+  const Tensor x = as_f32(a), y = as_f32(b), t = as_f32(target), zero = ops::scalar_like(0, x);
   constexpr double eps = 1e-12;
   const Tensor lengths = (sum(square(x), {-1}) + eps) * (sum(square(y), {-1}) + eps);
   const Tensor cosine = sum(x * y, {-1}) * rsqrt(lengths);
@@ -88,7 +88,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
   }
   const auto classes = input.size(1);
   ops::require_classes(op, target, classes);
-  const Tensor x = wide(input), own = class_or_none(unsqueeze(target, 1), classes);
+  const Tensor x = as_f32(input), own = class_or_none(unsqueeze(target, 1), classes);
   const Tensor beyond = relu(x - gather(x, 1, own) + options.margin), costs = options.p == 2 ? square(beyond) : beyond;
   const Tensor others = not_equal(own, arange(classes, 0, 1, target.dtype()));
   Tensor losses = sum(where(others, costs, ops::scalar_like(0, costs)), 1) / static_cast<double>(classes);
@@ -96,7 +96,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
     ops::require_same_dtype(op, input.spec(), options.weight.spec());
     if (options.weight.shape() != Shape{classes})
       throw ShapeError(fmt::format("{}: weight {} must be [{}]", op, to_string(options.weight.spec()), classes));
-    losses = losses * index_select(wide(options.weight), 0, squeeze(own, 1));
+    losses = losses * index_select(as_f32(options.weight), 0, squeeze(own, 1));
   }
   return reduced(losses, options.reduction, input.dtype());
 }
@@ -115,7 +115,7 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
     return reduction == Reduction::none ? squeeze(row, 0) : row;
   }
   const auto classes = input.size(1);
-  const Tensor x = wide(input);
+  const Tensor x = as_f32(input);
   // {N, j, 1}: which entries of the target count, and {N, j, i}: whether they are class i.
   const Tensor counts = unsqueeze(eq(cumsum(less(target, 0.0), 1), 0.0), 2), own = class_or_none(target, classes);
   const Tensor is = logical_and(eq(unsqueeze(own, 2), arange(classes, 0, 1, target.dtype())), counts);
@@ -131,7 +131,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   require_one_rank("triplet_margin_loss", anchor, negative);
   if (anchor.rank() < 1) throw ShapeError("triplet_margin_loss: scalars have no last dimension");
   if (!(options.p >= 1)) throw Error(fmt::format("triplet_margin_loss: p {} is below 1", options.p));
-  const Tensor a = wide(anchor), near = wide(positive), far = wide(negative);
+  const Tensor a = as_f32(anchor), near = as_f32(positive), far = as_f32(negative);
   Tensor apart = distance(a, far, options.p, options.eps);
   if (options.swap) apart = minimum(apart, distance(near, far, options.p, options.eps));
   const Tensor losses = hinge(distance(a, near, options.p, options.eps) - apart + options.margin);

@@ -6,14 +6,14 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/loss/labels.h"
 #include "lib/ops/loss/reduced.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
-using ops::wide;
+using ops::as_f32;
 
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets, const NllLossOptions& options) {
   require_defined("nll_loss", {{"log_probabilities", log_probabilities}, {"targets", targets}});
@@ -40,11 +40,11 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets, const Nl
   ops::require_classes("nll_loss", targets, classes, options.ignore_index);
   const Tensor ignored = eq(targets, static_cast<double>(options.ignore_index));
   const Tensor known = where(ignored, ops::scalar_like(0, targets), targets);
-  const Tensor picked = wide(squeeze(gather(log_probabilities, 1, unsqueeze(known, 1)), 1));
+  const Tensor picked = as_f32(squeeze(gather(log_probabilities, 1, unsqueeze(known, 1)), 1));
   const Tensor zero = Tensor::scalar(0), one = Tensor::scalar(1);
   // Indices of gather count from the end where negative; no class does.
   const Tensor valid = where(less(known, 0.0), Tensor::scalar(std::numeric_limits<double>::quiet_NaN()), one);
-  const Tensor weights = where(ignored, zero, options.weight.defined() ? index_select(wide(options.weight), 0, known) : one);
+  const Tensor weights = where(ignored, zero, options.weight.defined() ? index_select(as_f32(options.weight), 0, known) : one);
   const Tensor losses = where(ignored, zero, -picked * valid * weights);
   const auto dtype = log_probabilities.dtype();
   if (options.reduction == Reduction::mean) return ops::rounded(sum(losses) / sum(weights), dtype);

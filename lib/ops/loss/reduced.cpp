@@ -4,8 +4,8 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
-#include "lib/ops/wide.h"
 
 namespace clnet::ops {
 
@@ -37,7 +37,7 @@ Tensor weighted(std::string_view op, const Tensor& losses, const Tensor& weight,
   if (broadcast(losses.shape(), weight.shape(), op) != losses.shape())
     throw ShapeError(fmt::format("{}: {} {} does not broadcast to {}", op, argument, to_string(weight.spec()), to_string(input)));
   require_same_dtype(fmt::format("{}'s {}", op, argument), input, weight.spec());
-  return losses * wide(weight);
+  return losses * as_f32(weight);
 }
 
 }  // namespace clnet::ops

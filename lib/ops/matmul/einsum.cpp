@@ -10,8 +10,8 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -248,7 +248,7 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands) {
   // Between its steps the result is not rounded to narrow dtypes.
   const auto dtype = operands[0].dtype();
   if (operands.size() > 2)
-    for (auto& term : parsed.terms) term.x = ops::wide(term.x);
+    for (auto& term : parsed.terms) term.x = ops::as_f32(term.x);
   for (auto& term : parsed.terms) {
     take_diagonals(term);
     drop_ones(term, parsed);
@@ -268,8 +268,8 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands) {
     };
     const Labels beside_all = joined({after, next.labels}), beside_next = joined({after, all.labels});
     if (narrow(all, beside_all) || narrow(next, beside_next)) {
-      all.x = ops::wide(all.x);
-      next.x = ops::wide(next.x);
+      all.x = ops::as_f32(all.x);
+      next.x = ops::as_f32(next.x);
       sum_alone(all, beside_all);
       sum_alone(next, beside_next);
     }

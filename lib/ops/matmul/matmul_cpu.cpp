@@ -165,7 +165,7 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .detail(fmt::format("{} in {}x{}x{}", p.text(), tiling.m, tiling.n, part));
   if (!second) return recorder.epilogue(product, p.n, 1);
   const auto chunk = rows_per_item(p.batch * p.m, p.n * (parts + 1), 16384, recorder.device());
-  auto& sum = recorder.kernel("matmul_cpu_sum", "matmul_cpu_sum");
+  auto& sum = recorder.kernel("matmul_sum_cpu", "matmul_sum_cpu");
   sum.define("VW", width)
       .in("x", target)
       .in("bias", bias)

@@ -46,7 +46,7 @@ void record_tiles(const MatmulProblem& p, exec::Recorder& recorder, const TiledK
         .detail(fmt::format("{} in {}x{}, k in {}", p.text(), tile.m, tile.n, cut.parts * cut.rounds));
     if (cut.whole()) return recorder.epilogue(product, p.n, 1);
   }
-  auto& sum = recorder.kernel("gemm_gpu_sum", "gemm_gpu_sum");
+  auto& sum = recorder.kernel("gemm_sum_gpu", "gemm_sum_gpu");
   sum.in("x", target)
       .in("bias", bias)
       .out("c", p.c)

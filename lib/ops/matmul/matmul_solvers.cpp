@@ -31,12 +31,12 @@ void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
 const exec::SolverList<MatmulProblem>& matmul_solvers() {
   static const exec::SolverList<MatmulProblem> list(
       "matmul",
-      {{"cpu_outer", matmul_outer_cpu_rejects, matmul_outer_cpu, matmul_outer_cpu_declines, lane_configs<MatmulProblem>},
-       {"cpu_packed", matmul_packed_cpu_rejects, matmul_packed_cpu, matmul_packed_cpu_declines, matmul_packed_cpu_configs},
-       {"cpu_skinny", matmul_skinny_cpu_rejects, matmul_skinny_cpu, matmul_skinny_cpu_declines, matmul_skinny_cpu_configs},
+      {{"outer_cpu", matmul_outer_cpu_rejects, matmul_outer_cpu, matmul_outer_cpu_declines, lane_configs<MatmulProblem>},
+       {"packed_cpu", matmul_packed_cpu_rejects, matmul_packed_cpu, matmul_packed_cpu_declines, matmul_packed_cpu_configs},
+       {"skinny_cpu", matmul_skinny_cpu_rejects, matmul_skinny_cpu, matmul_skinny_cpu_declines, matmul_skinny_cpu_configs},
        {"cpu", matmul_cpu_rejects, matmul_cpu, nullptr, matmul_cpu_configs},
-       {"gpu_matrix_units", matmul_gpu_matrix_units_rejects, matmul_gpu_matrix_units, matmul_gpu_matrix_units_declines,
-        matmul_gpu_matrix_units_configs, exec::MadeFor::gpus},
+       {"matrix_units_gpu", matmul_matrix_units_gpu_rejects, matmul_matrix_units_gpu, matmul_matrix_units_gpu_declines,
+        matmul_matrix_units_gpu_configs, exec::MadeFor::gpus},
        {"gpu", matmul_gpu_rejects, matmul_gpu, nullptr, matmul_gpu_configs, exec::MadeFor::gpus},
        {"clblast", matmul_clblast_rejects, matmul_clblast},
        {"clblast_f32", matmul_clblast_f32_rejects, matmul_clblast_f32, matmul_clblast_f32_declines},

@@ -56,10 +56,10 @@ std::optional<std::string> matmul_gpu_rejects(const MatmulProblem& problem, cons
 std::vector<exec::Config> matmul_gpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_gpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The same with matrix units: see kernels/matrix_units.clh.
-std::optional<std::string> matmul_gpu_matrix_units_rejects(const MatmulProblem& problem, const DeviceInfo& device);
-std::optional<std::string> matmul_gpu_matrix_units_declines(const MatmulProblem& problem, const DeviceInfo& device);
-std::vector<exec::Config> matmul_gpu_matrix_units_configs(const MatmulProblem& problem, const DeviceInfo& device);
-void matmul_gpu_matrix_units(const MatmulProblem& problem, exec::Recorder& recorder);
+std::optional<std::string> matmul_matrix_units_gpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
+std::optional<std::string> matmul_matrix_units_gpu_declines(const MatmulProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> matmul_matrix_units_gpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
+void matmul_matrix_units_gpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The CLBlast library.
 std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder);

@@ -6,7 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/choose/past_caches.h"
+#include "lib/exec/choose/nontemporal_stores.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/require.h"
@@ -143,7 +143,7 @@ void apply_per_element(const BatchNormProblem& problem, const Steps& steps, exec
 void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder, std::int64_t piece,
                       std::int64_t lanes) {
   const auto group = recorder.config()["group"], pieces = ceil_div(problem.n * problem.spatial, piece);
-  auto& launch = recorder.kernel("batch_norm_gpu_apply", "batch_norm_gpu_apply")
+  auto& launch = recorder.kernel("batch_norm_apply_gpu", "batch_norm_apply_gpu")
                      .define("BACKWARD", problem.backward ? 1 : 0)
                      .define("WEIGHTED", problem.weighted ? 1 : 0)
                      .define("BIASED", problem.biased ? 1 : 0)
@@ -198,7 +198,8 @@ void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
     const auto images = problem.n * problem.channels, piece = std::min(std::max<std::int64_t>(problem.spatial, 1), most);
     const auto pieces = ceil_div(problem.spatial, piece), per_item = pieces > 1 ? 1 : rows_per_item(images, piece, most, device);
     auto& launch = apply_factors(problem, steps, recorder, "batch_norm_apply_rows");
-    if (exec::past_caches(device, recorder.spec(problem.backward ? problem.dx : problem.y).bytes())) launch.define("STREAM", 1);
+    if (exec::nontemporal_stores(device, recorder.spec(problem.backward ? problem.dx : problem.y).bytes()))
+      launch.define("NONTEMPORAL_STORES", 1);
     launch.define("CPU", 1)
         .define("COLUMNS", 0)
         .define("VW", width)

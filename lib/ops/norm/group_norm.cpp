@@ -4,12 +4,12 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
-using ops::wide;
+using ops::as_f32;
 
 namespace {
 
@@ -21,7 +21,7 @@ Tensor per_channel(std::string_view op, std::string_view name, const Tensor& val
   ops::require_floating(op, values.spec());
   std::vector<std::int64_t> extents(static_cast<std::size_t>(x.rank()), 1);
   extents[1] = x.size(1);
-  return wide(reshape(values, Shape(extents)));
+  return as_f32(reshape(values, Shape(extents)));
 }
 
 Tensor grouped(std::string_view op, const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
@@ -31,7 +31,7 @@ Tensor grouped(std::string_view op, const Tensor& x, std::int64_t groups, const 
     throw ShapeError(fmt::format("{}: {} channels of {} do not make {} groups", op, x.size(1), to_string(x.spec()), groups));
   if (x.numel() == 0) return x;
   const bool plain = !weight.defined() && !bias.defined();
-  const Tensor rows = reshape(plain ? x : wide(x), Shape{x.size(0), groups, x.numel() / (x.size(0) * groups)});
+  const Tensor rows = reshape(plain ? x : as_f32(x), Shape{x.size(0), groups, x.numel() / (x.size(0) * groups)});
   Tensor y = reshape(layer_norm(rows, 1, {}, {}, eps), x.shape());
   if (weight.defined()) y = y * per_channel(op, "weight", weight, x);
   if (bias.defined()) y = y + per_channel(op, "bias", bias, x);
@@ -60,7 +60,7 @@ Tensor rms_norm(const Tensor& x, int normalized_dims, const Tensor& weight, doub
     throw ShapeError(fmt::format("rms_norm: {} has no {} last dimensions", to_string(x.spec()), dims));
   Dims last;
   for (int d = -dims; d < 0; ++d) last.push_back(d);
-  const Tensor all = wide(x);
+  const Tensor all = as_f32(x);
   Tensor y = all * rsqrt(mean(square(all), last, true) + eps);
   if (weight.defined()) {
     for (int d = 1; d <= dims; ++d)
@@ -68,7 +68,7 @@ Tensor rms_norm(const Tensor& x, int normalized_dims, const Tensor& weight, doub
         throw ShapeError(fmt::format("rms_norm: weight {} is not of the last dimensions of {}", to_string(weight.spec()),
                                      to_string(x.spec())));
     ops::require_floating("rms_norm", weight.spec());
-    y = y * wide(weight);
+    y = y * as_f32(weight);
   }
   return ops::rounded(y, x.dtype());
 }
@@ -79,7 +79,7 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, dou
   if (x.rank() < 2) throw ShapeError(fmt::format("local_response_norm: {} has no channels", to_string(x.spec())));
   if (size < 1) throw Error(fmt::format("local_response_norm: size {} is not positive", size));
   if (x.numel() == 0) return x;
-  const Tensor all = wide(x);
+  const Tensor all = as_f32(x);
   const auto c = x.size(1), inner = x.numel() / (x.size(0) * c);
   const Tensor squares = reshape(square(all), Shape{x.size(0), 1, c, inner});
   const Tensor padded = pad(squares, {0, 0, size / 2, 0}, {0, 0, (size - 1) / 2, 0});

@@ -7,12 +7,12 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/group.h"
 #include "lib/ops/lines.h"
 #include "lib/ops/loops.h"
 #include "lib/ops/rows.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -41,7 +41,7 @@ class Softmax : public Op {
   }
 
   Tensors vjp(const Tensors&, const Tensors& outputs, const Tensors& gradients) const override {
-    const Tensor y = wide(outputs[0]), g = wide(gradients[0]);
+    const Tensor y = as_f32(outputs[0]), g = as_f32(gradients[0]);
     const Tensor dx = logarithm_ ? g - exp(y) * sum(g, {dim_}, true) : y * (g - sum(g * y, {dim_}, true));
     return {cast(dx, outputs[0].dtype())};
   }
@@ -74,14 +74,14 @@ void cpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   const bool f32 = recorder.spec(problem.y).dtype == Dtype::f32;
   if (problem.inner == 1) {
     const auto per_item = rows_per_item(problem.outer, problem.axis, 4096, recorder.device());
-    fuse(launch(problem, recorder, "softmax_cpu", "softmax_rows")
+    fuse(launch(problem, recorder, "softmax_cpu", "softmax_rows_cpu")
              .define("VW", width)
              .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
              .args({problem.outer, problem.axis, per_item})
              .range({ceil_div(problem.outer, per_item)}, {1}),
          problem, recorder);
   } else {
-    fuse(launch(problem, recorder, "softmax_cpu", "softmax_columns")
+    fuse(launch(problem, recorder, "softmax_cpu", "softmax_columns_cpu")
              .define("VW", width)
              .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
              .args({problem.axis, problem.inner})
@@ -104,7 +104,7 @@ std::vector<exec::Config> gpu_configs(const SoftmaxProblem& problem, const Devic
 
 void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   const auto group = recorder.config()["group"], threads = recorder.config()["threads"];
-  if (problem.inner != 1) return lower_lines(problem, recorder, "softmax_gpu_lines", group);
+  if (problem.inner != 1) return lower_lines(problem, recorder, "softmax_lines_gpu", group);
   fuse(define_group(launch(problem, recorder, "softmax_gpu", "softmax_gpu"), recorder)
            .define("ONCE", problem.axis <= row_in_registers * threads ? 1 : 0)
            .args({problem.outer, problem.axis, threads})

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "clnet/error.h"
-#include "lib/exec/choose/past_caches.h"
+#include "lib/exec/choose/nontemporal_stores.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/ops/rows.h"
@@ -109,8 +109,8 @@ class OptimizerUpdate : public Op {
     if (chunk > 0) launch.define("CHUNK", chunk);
     if (chunk == 0 && lanes > 1) launch.define("LANES", lanes);
     const auto bytes = result_bytes(r);
-    if (exec::past_caches(r.device(), bytes)) launch.define("STREAM", 1);
-    if (exec::past_caches_in_place(r.device(), bytes)) launch.define("STREAM_STATES", 1);
+    if (exec::nontemporal_stores(r.device(), bytes)) launch.define("NONTEMPORAL_STORES", 1);
+    if (exec::nontemporal_stores_in_place(r.device(), bytes)) launch.define("NONTEMPORAL_STATES", 1);
     for (std::size_t i = 0; i < batch.which.size(); ++i) {
       const auto first_in = scalars() + batch.which[i] * (2 + states()), first_out = batch.which[i] * (1 + states());
       const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = ceil_div(count, chunk > 0 ? chunk : lanes);

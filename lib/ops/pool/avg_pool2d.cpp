@@ -2,10 +2,10 @@
 #include <numeric>
 
 #include "lib/exec/choose/solver.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/loops.h"
 #include "lib/ops/pool/pool_axes.h"
 #include "lib/ops/rows.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -85,7 +85,7 @@ std::vector<exec::Config> windows_configs(const AvgPool2dProblem& p, const Devic
   return pool_configs(pool_rows(p.planes, p.height(), device), vector_widths(device));
 }
 
-/// What a work-item of avg_pool2d_cpu.cl takes at a time, and has in local memory.
+/// What a work-item of avg_pool2d_strips_cpu.cl takes at a time, and has in local memory.
 struct Strips {
   std::int64_t rows = 1;               ///< whole vectors of results, if there are enough
   std::int64_t pitch = 0, floats = 0;  ///< of a row of sums (three, and one of counts); altogether
@@ -121,10 +121,11 @@ void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto lanes = recorder.config()["lanes"];
   const auto s = cut(p, lanes);
   const auto strips = p.planes * ceil_div(p.height(), s.rows), block = recorder.config()["strips"];
-  auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_cpu");
+  auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_strips_cpu");
   if (p.width() % lanes == 0) {
     launch.define("WHOLE", 1);
-    if (stored_past_caches(recorder.spec(p.to).bytes(), recorder.spec(p.from).bytes(), device)) launch.define("STREAM", 1);
+    if (pool_nontemporal_stores(recorder.spec(p.to).bytes(), recorder.spec(p.from).bytes(), device))
+      launch.define("NONTEMPORAL_STORES", 1);
   }
   // Short rows are fetched as one.
   constexpr std::int64_t long_row = 256;
@@ -230,8 +231,8 @@ Tensor average(const Tensor& x, const PoolAxes& axes, bool include_pad, std::int
   // The number of a window's elements is a product of one number for each axis. Both steps in f32: one rounding. First what
   // leaves less between them.
   const auto in = height.in * width.in, out = height.out * width.out, first = divisor == 0 ? std::int64_t{0} : std::int64_t{1};
-  const Tensor y = depth.in * out <= depth.out * in ? along_depth(in_planes(wide(x), depth.in, first), out, divisor)
-                                                    : in_planes(along_depth(wide(x), in, first), depth.out, divisor);
+  const Tensor y = depth.in * out <= depth.out * in ? along_depth(in_planes(as_f32(x), depth.in, first), out, divisor)
+                                                    : in_planes(along_depth(as_f32(x), in, first), depth.out, divisor);
   return cast(reshape(y, result), x.dtype());
 }
 

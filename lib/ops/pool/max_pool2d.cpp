@@ -28,7 +28,7 @@ struct MaxPool2dBackwardProblem {
   Dtype dtype = Dtype::f32;
 };
 
-/// Outputs of a row that a work-item of max_pool2d_cpu.cl makes at a time, in arrays of the first-level cache.
+/// Outputs of a row that a work-item of max_pool2d_strips_cpu.cl makes at a time, in arrays of the first-level cache.
 std::int64_t block_of(const MaxPool2dProblem& p, std::int64_t lanes, const DeviceInfo& device) {
   constexpr std::int64_t most = 1024;
   const auto room = static_cast<std::int64_t>(device.local_memory) / 16;
@@ -46,7 +46,7 @@ std::optional<std::string> rejects_strips(const MaxPool2dProblem& p, const Devic
 
 void lower_strips(const MaxPool2dProblem& p, exec::Recorder& recorder) {
   const auto& device = recorder.device();
-  auto& launch = recorder.kernel("max_pool2d_cpu", "max_pool2d_cpu").in("x", p.x).out("y", p.y);
+  auto& launch = recorder.kernel("max_pool2d_strips_cpu", "max_pool2d_strips_cpu").in("x", p.x).out("y", p.y);
   const auto lanes = recorder.config()["lanes"], block = block_of(p, lanes, device), pitch = block + lanes;
   const auto bytes = static_cast<std::size_t>(p.windows.kernel.height * pitch) * 4;
   auto results = recorder.spec(p.y).bytes();
@@ -60,8 +60,8 @@ void lower_strips(const MaxPool2dProblem& p, exec::Recorder& recorder) {
     launch.define("SHORT", 1);
   launch.define("VW", lanes).define("BLOCK", block).arg(pitch).local_memory(bytes);
   if (p.indexed) launch.local_memory(bytes);
-  if (recorder.spec(p.y).dtype == Dtype::f32 && stored_past_caches(results, recorder.spec(p.x).bytes(), device))
-    launch.define("STREAM", 1);
+  if (recorder.spec(p.y).dtype == Dtype::f32 && pool_nontemporal_stores(results, recorder.spec(p.x).bytes(), device))
+    launch.define("NONTEMPORAL_STORES", 1);
 }
 
 void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int64_t rows) {

@@ -6,9 +6,9 @@
 
 #include "clnet/error.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/pool/pool_axes.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -73,7 +73,7 @@ Tensor lp_pool(std::string_view op, const Tensor& x, double power, const Size& k
   if (std::isinf(power)) return largest_of(abs(x), axes, false).y;
   double area = 1;
   for (auto extent : kernel) area *= static_cast<double>(extent);
-  const Tensor all = wide(x);
+  const Tensor all = as_f32(x);
   Tensor powers = all;
   if (power == 2) {
     powers = square(all);

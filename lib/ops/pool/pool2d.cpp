@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "lib/exec/choose/past_caches.h"
+#include "lib/exec/choose/nontemporal_stores.h"
 #include "lib/ops/rows.h"
 
 namespace clnet::ops {
@@ -75,8 +75,8 @@ std::vector<exec::Config> pool_configs(const std::vector<std::int64_t>& rows, co
   return result;
 }
 
-bool stored_past_caches(std::int64_t results, std::int64_t input, const DeviceInfo& device) {
-  return exec::past_caches(device, std::max(results, input / 2));
+bool pool_nontemporal_stores(std::int64_t results, std::int64_t input, const DeviceInfo& device) {
+  return exec::nontemporal_stores(device, std::max(results, input / 2));
 }
 
 std::int64_t pool_vector_width(const PoolWindows& p, std::int64_t widest) {

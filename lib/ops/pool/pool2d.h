@@ -51,7 +51,7 @@ std::vector<std::int64_t> pool_rows(std::int64_t planes, std::int64_t height, co
 std::vector<exec::Config> pool_configs(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& lanes = {});
 /// Whether results of so many bytes are better stored past the caches: they are as large as those, or what they are made of,
 /// which passes through them, is twice as large and would push them out.
-bool stored_past_caches(std::int64_t results, std::int64_t input, const DeviceInfo& device);
+bool pool_nontemporal_stores(std::int64_t results, std::int64_t input, const DeviceInfo& device);
 /// The refusal of the solvers by rows.
 std::optional<std::string> needs_vector_cpu(const DeviceInfo& device);
 

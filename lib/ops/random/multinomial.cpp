@@ -5,8 +5,8 @@
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -44,7 +44,7 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement) 
   constexpr std::int64_t most = 1 << 24;  // of rand()'s numbers there are no more
   if (n > most) throw Unsupported(fmt::format("multinomial: one of {} numbers; draws know {} apart", n, most));
   const auto rows = weights.rank() == 2 ? weights.size(0) : 1;
-  const Tensor wide = reshape(ops::wide(stop_gradient(weights)), Shape{rows, n});
+  const Tensor wide = reshape(ops::as_f32(stop_gradient(weights)), Shape{rows, n});
   Tensor drawn;
   if (replacement) {
     // A uniform place among the running sums; a weight of 0 takes none.

@@ -4,9 +4,9 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/recurrent/recurrence.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -50,7 +50,7 @@ class Layer {
     const Shape shape{x_.size(-2), width};
     if (!given.defined()) return zeros(shape);
     check(name, given, shape);
-    return wide(given);
+    return as_f32(given);
   }
   Tensor h(std::string_view name, const Tensor& given) const { return state(name, given, projected_); }
   Tensor c(std::string_view name, const Tensor& given) const { return state(name, given, hidden_); }
@@ -59,24 +59,24 @@ class Layer {
   RecurrenceInputs inputs(const Tensor& lengths_given = {}) const {
     const auto &ih = weights_.bias_ih, &hh = weights_.bias_hh;
     RecurrenceInputs in;
-    Tensor bias = ih.defined() ? wide(ih) : Tensor{};
+    Tensor bias = ih.defined() ? as_f32(ih) : Tensor{};
     const auto add = [&](const Tensor& more) { bias = bias.defined() ? bias + more : more; };
     if (cell_ == Cell::gru) {
-      in.bias_hn = hh.defined() ? wide(slice(hh, 0, 2 * hidden_, 3 * hidden_)) : zeros({hidden_});
-      if (hh.defined()) add(pad(wide(slice(hh, 0, 0, 2 * hidden_)), {0}, {hidden_}));
+      in.bias_hn = hh.defined() ? as_f32(slice(hh, 0, 2 * hidden_, 3 * hidden_)) : zeros({hidden_});
+      if (hh.defined()) add(pad(as_f32(slice(hh, 0, 0, 2 * hidden_)), {0}, {hidden_}));
     } else if (hh.defined()) {
-      add(wide(hh));
+      add(as_f32(hh));
     }
-    Tensor x = wide(x_);
+    Tensor x = as_f32(x_);
     if (lengths_given.defined()) {
       in.lengths = lengths(lengths_given);
       // What lies in the padding shall not reach the gradient of weight_ih, not even as 0 times NaN.
       const auto steps = unsqueeze(arange(x.size(0), 0, 1, in.lengths.dtype()), 1);
       x = where(unsqueeze(less(steps, in.lengths), 2), x, Tensor::scalar(0));
     }
-    in.gates = linear(x, wide(weights_.weight_ih), bias);
-    in.weight_hh = wide(weights_.weight_hh);
-    if (weights_.weight_hr.defined()) in.weight_hr = wide(weights_.weight_hr);
+    in.gates = linear(x, as_f32(weights_.weight_ih), bias);
+    in.weight_hh = as_f32(weights_.weight_hh);
+    if (weights_.weight_hr.defined()) in.weight_hr = as_f32(weights_.weight_hr);
     return in;
   }
 

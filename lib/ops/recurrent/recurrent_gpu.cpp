@@ -96,7 +96,7 @@ class Gpu {
   void lower() {
     const auto elements = division_.blocks() * depth(p_) * division_.columns();
     packed_ = recorder_.cached({Shape{elements}, Dtype::f32}, p_.weight);
-    auto& pack = define(kernel("recurrent_gpu_pack"), true, false);
+    auto& pack = define(kernel("recurrent_pack_gpu"), true, false);
     pack.in("weight", p_.weight).out("packed", packed_);
     flat(pack, elements);
     if (owned_.whole) {
@@ -106,7 +106,7 @@ class Gpu {
     const auto states = division_.row_blocks() * depth(p_) * owned_.rows;
     for (auto& state : states_) state = recorder_.temporary({Shape{states}, Dtype::f32});
     if (!p_.backward) {
-      auto& begin = define(kernel("recurrent_gpu_begin"), false, true);
+      auto& begin = define(kernel("recurrent_begin_gpu"), false, true);
       begin.in("h0", p_.h0).out("state", states_[0]).arg(p_.batch);
       flat(begin, states);
     }

@@ -4,9 +4,9 @@
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/lines.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -62,7 +62,7 @@ class LinearScan : public Op {
 Tensor cumprod(const Tensor& x, int dim) {
   require_defined("cumprod", {{"x", x}});
   const int at = require_line("cumprod", x.shape(), dim);
-  const Tensor line = ops::as_line(x), factors = is_floating(x.dtype()) ? ops::wide(line) : cast(line, Dtype::i64);
+  const Tensor line = ops::as_line(x), factors = is_floating(x.dtype()) ? ops::as_f32(line) : cast(line, Dtype::i64);
   std::vector<std::int64_t> places(static_cast<std::size_t>(line.rank()), 1);
   places[static_cast<std::size_t>(at)] = line.size(at);
   const Tensor first = eq(reshape(arange(line.size(at)), Shape(places)), 0.0);

@@ -7,16 +7,16 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/reduce/reduce.h"
-#include "lib/ops/wide.h"
 
 namespace clnet {
 
+using ops::as_f32;
 using ops::reduced_dims;
 using ops::root;
 using ops::rounded;
-using ops::wide;
 
 Tensor ops::root(const Tensor& x, double p) {
   const Tensor none = eq(x, 0.0), some = where(none, ops::scalar_like(1, x), x);
@@ -27,7 +27,7 @@ Tensor stddev(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
   require_defined("stddev", {{"x", x}});
   ops::require_floating("stddev", x.spec());
   (void)reduced_dims("stddev", x.shape(), dims);
-  return rounded(root(var(wide(x), dims, correction, keepdim), 2), x.dtype());
+  return rounded(root(var(as_f32(x), dims, correction, keepdim), 2), x.dtype());
 }
 
 namespace {
@@ -54,7 +54,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   require_defined("logsumexp", {{"x", x}});
   ops::require_floating("logsumexp", x.spec());
   (void)reduced_dims("logsumexp", x.shape(), dims);
-  const Tensor all = wide(x);
+  const Tensor all = as_f32(x);
   if (x.numel() == 0) return rounded(log(sum(exp(all), dims, keepdim)), x.dtype());
   // Infinite ones are left where they are: infinity minus infinity is no number.
   const Tensor most = max(stop_gradient(all), dims, true);
@@ -74,14 +74,14 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
       if (reduced[static_cast<std::size_t>(d)] && x.size(d) == 0)
         throw ShapeError(fmt::format("norm: of no elements there is none of p = {}, in {}", p, to_string(x.spec())));
   }
-  const Tensor sizes = abs(wide(x));
+  const Tensor sizes = abs(as_f32(x));
   Tensor result;
   if (p == 0) {
     result = sum(cast(not_equal(sizes, 0.0), Dtype::f32), dims, keepdim);
   } else if (p == 1) {
     result = sum(sizes, dims, keepdim);
   } else if (p == 2) {
-    result = root(sum(square(wide(x)), dims, keepdim), 2);
+    result = root(sum(square(as_f32(x)), dims, keepdim), 2);
   } else if (std::isinf(p)) {
     result = p > 0 ? max(sizes, dims, keepdim) : min(sizes, dims, keepdim);
   } else if (p < 0) {

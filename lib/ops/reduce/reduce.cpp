@@ -8,10 +8,10 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/lines.h"
-#include "lib/ops/vanishing.h"
-#include "lib/ops/wide.h"
+#include "lib/ops/zero_factor_gradient.h"
 
 namespace clnet {
 
@@ -85,17 +85,17 @@ class Reduce : public Op {
       case Kind::prod: {
         // The product of the others: of all without the zeros, divided by x, where no other one is zero. Where one is, it has
         // a slope by that one, which second derivatives need.
-        const Tensor values = wide(x), is_zero = eq(values, 0.0), none = scalar_like(0, values);
+        const Tensor values = as_f32(x), is_zero = eq(values, 0.0), none = scalar_like(0, values);
         const Tensor zero = where(is_zero, values + 1.0, none), others_zero = sum(zero, dims_, true) - zero;
         const Tensor safe = where(is_zero, scalar_like(1, values), values);
-        const Tensor others = wide(g) * (prod(safe, dims_, true) / safe);
-        const Tensor vanishing = vanishing_product(others, others_zero);
+        const Tensor others = as_f32(g) * (prod(safe, dims_, true) / safe);
+        const Tensor vanishing = zero_factor_gradient(others, others_zero);
         return {cast(where(eq(others_zero, 0.0), others, where(eq(others_zero, 1.0), vanishing, none)), x.dtype())};
       }
       default: {
         // Counted in f32: f16 ends at 65504, and bf16 knows 257 no more.
         const Tensor chosen = cast(eq(x, reshape(outputs[0], kept)), Dtype::f32);
-        return {cast(chosen * (wide(g) / sum(chosen, dims_, true)), x.dtype())};
+        return {cast(chosen * (as_f32(g) / sum(chosen, dims_, true)), x.dtype())};
       }
     }
   }

@@ -84,7 +84,7 @@ void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
                             : std::clamp<std::int64_t>(task_elements * all / std::max<std::int64_t>(elements, 1), 1,
                                                        std::max<std::int64_t>(1, all / tasks));
   const auto parts = stages(problem, chunks, recorder);
-  auto& kernel = launch(problem, recorder, "reduce_cpu", problem.inner == 1 ? "reduce_rows" : "reduce_columns");
+  auto& kernel = launch(problem, recorder, "reduce_cpu", problem.inner == 1 ? "reduce_rows_cpu" : "reduce_columns_cpu");
   kernel.define("VW", width).in("x", parts.first.x).out("y", parts.first.y);
   constexpr std::int64_t long_row = 65536;
   if (problem.inner == 1) {
@@ -142,7 +142,7 @@ void lower_stages(const ReduceProblem& problem, std::int64_t threads, std::int64
   std::int64_t chunk = 0;
   const auto chunks = divide(problem, threads, wanted, chunk);
   const auto parts = stages(problem, chunks, recorder);
-  auto& kernel = define_group(launch(problem, recorder, "reduce_gpu", rows ? "reduce_rows" : "reduce_columns"), recorder)
+  auto& kernel = define_group(launch(problem, recorder, "reduce_gpu", rows ? "reduce_rows_gpu" : "reduce_columns_gpu"), recorder)
                      .in("x", parts.first.x)
                      .out("y", parts.first.y);
   if (rows)
@@ -241,7 +241,7 @@ void arg_cpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
   const auto chunks = divide(problem.reduce, 64 * width, ceil_div(wanted_tasks, std::max<std::int64_t>(problem.outer, 1)), chunk);
   const auto outputs = problem.outer * chunks, per_item = std::max<std::int64_t>(1, ceil_div(outputs, wanted_tasks));
   ArgStage stage{problem.x, std::nullopt, problem.reduce};
-  arg_launch(problem, stage, chunks, recorder, "arg_reduce_cpu", "arg_rows")
+  arg_launch(problem, stage, chunks, recorder, "arg_reduce_cpu", "arg_reduce_cpu")
       .define("VW", width)
       .args({outputs, problem.reduce, chunk, chunks, per_item})
       .range({ceil_div(outputs, per_item)}, {1});
@@ -282,7 +282,7 @@ void arg_gpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
     part.reduce = reduce;
     std::int64_t chunk = 0;
     const auto chunks = arg_row_chunks(part, threads, recorder.device(), chunk);
-    arg_launch(problem, stage, chunks, recorder, "arg_reduce_gpu", "arg_rows")
+    arg_launch(problem, stage, chunks, recorder, "arg_reduce_gpu", "arg_reduce_gpu")
         .define("GROUP", group)
         .args({problem.outer, reduce, chunk, chunks, threads})
         .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});

@@ -61,7 +61,7 @@ TEST_CASE("conv2d: the weight's gradient over parts of the batch, by Winograd wi
     const std::vector<Tensor> outputs{conv2d(x, weight, {}, {.padding = 1})}, with{g}, inputs{weight};
     return to_array(gradients(outputs, with, inputs)[0]);
   };
-  compare("sums", gradient("cpu_winograd"), gradient("cpu"), 1e-5);
+  compare("sums", gradient("winograd_cpu"), gradient("cpu"), 1e-5);
 }
 
 TEST_CASE("conv2d: an infinite pixel makes infinite gradients of the weights that see it, also at the ends of rows") {
@@ -72,9 +72,9 @@ TEST_CASE("conv2d: an infinite pixel makes infinite gradients of the weights tha
     Conv2dFuncOptions options;
   };
   for (const auto& [solver, shape, filter, options] :
-       {Sizes{"cpu_planes", {1, 2, 3, 27}, {9, 2, 3, 3}, {.padding = 1}}, Sizes{"cpu_pointwise", {1, 2, 3, 27}, {9, 2, 1, 1}, {}},
-        Sizes{"cpu_planes", {1, 3, 5, 27}, {3, 1, 3, 3}, {.padding = 1, .groups = 3}},
-        Sizes{"cpu_depthwise", {3, 2, 5, 27}, {2, 1, 3, 3}, {.padding = 1, .groups = 2}}}) {
+       {Sizes{"nchw_cpu", {1, 2, 3, 27}, {9, 2, 3, 3}, {.padding = 1}}, Sizes{"pointwise_cpu", {1, 2, 3, 27}, {9, 2, 1, 1}, {}},
+        Sizes{"nchw_cpu", {1, 3, 5, 27}, {3, 1, 3, 3}, {.padding = 1, .groups = 3}},
+        Sizes{"depthwise_cpu", {3, 2, 5, 27}, {2, 1, 3, 3}, {.padding = 1, .groups = 2}}}) {
     INFO(solver);
     // In the middle row, of the image in the middle, as the ends of the tensor are summed by single elements.
     Array pixels(shape);
@@ -107,9 +107,9 @@ TEST_CASE("conv2d: the weight's gradient of few channels by vectors of pixels is
       return to_array(gradients(outputs, with, inputs)[0]);
     };
     const auto want = gradient("cpu");
-    for (const auto* solver : {"cpu_planes", "cpu_planes{outs=2}", "cpu_planes{window=10}"})
+    for (const auto* solver : {"nchw_cpu", "nchw_cpu{outs=2}", "nchw_cpu{window=10}"})
       compare(solver, gradient(solver), want, 1e-5);
-    if (Device::current().info().native_float_width >= 16) compare("half", gradient("cpu_planes{lanes=8}"), want, 1e-5);
+    if (Device::current().info().native_float_width >= 16) compare("half", gradient("nchw_cpu{lanes=8}"), want, 1e-5);
   }
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("conv2d: on GPUs, an infinity is no part of the gradients of taps that
   std::vector<float> values(18, 1.0F);
   std::fill_n(values.begin() + 12, 3, std::numeric_limits<float>::infinity());
   const auto x = Tensor::from(values, {1, 1, 6, 3}), weight = ones({1, 1, 3, 1});
-  const exec::ForceSolver force("conv2d_backward_weights", "gpu_depthwise");
+  const exec::ForceSolver force("conv2d_backward_weights", "depthwise_gpu");
   const auto gradient = gradients(sum(conv2d(x, weight, {}, {.stride = {2, 1}})), {weight})[0];
   CHECK(gradient.to_vector<float>() == std::vector<float>{6, 6, std::numeric_limits<float>::infinity()});
 }

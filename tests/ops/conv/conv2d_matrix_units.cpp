@@ -70,7 +70,7 @@ DeviceInfo gpu(const std::string& generation, std::size_t sub_group = 32) {
 
 /// Each layout that the emulation has, or the unit of a GPU.
 std::vector<exec::Config> layouts(Conv2dPass pass) {
-  return ops::conv2d_gpu_matrix_units_configs(problem(Dtype::f16), pass, Device::current().info());
+  return ops::conv2d_matrix_units_gpu_configs(problem(Dtype::f16), pass, Device::current().info());
 }
 
 bool runs_here(Dtype dtype) {
@@ -90,7 +90,7 @@ void compare(Conv2dPass pass, const Shapes& s, Dtype dtype, const exec::Choice& 
   if (pass == Conv2dPass::backward_weights) return;
   const auto summed = pass == Conv2dPass::forward ? s.weight[1] : s.weight[0] / s.options.groups;
   if (summed % 16 != 0 && summed < 64) return;  // elements of a slice are of different taps
-  const auto packed = by(exec::ForceSolver(name_of(pass), exec::Choice{choice.solver + "_packed", choice.config}));
+  const auto packed = by(exec::ForceSolver(name_of(pass), exec::Choice{"packed_" + choice.solver, choice.config}));
   CHECK(packed == expected);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("convolutions by matrix units are those of the oracle, by every layout
           const auto& s = shapes[i];
           // Of bf16 one layout is enough, as words lie alike; of the others two shapes.
           if (&config != &all.front() && (dtype == Dtype::bf16 || i >= 2)) continue;
-          auto whole = exec::Choice{"gpu_matrix_units", config};
+          auto whole = exec::Choice{"matrix_units_gpu", config};
           INFO(to_string(dtype) << " " << name_of(pass) << " of " << to_string(s.x) << " and " << to_string(s.weight) << " "
                                 << whole.text());
           compare(pass, s, dtype, whole);
@@ -124,7 +124,7 @@ TEST_CASE("convolutions by matrix units in parts, and in every tile") {
     for (const auto& [m, rows, columns] : {std::array<std::int64_t, 3>{128, 64, 32}, {64, 32, 32}, {32, 16, 16}})
       for (const std::int64_t parts : {1, 3}) {
         if (parts > 1 && m > 32) continue;
-        const exec::Choice choice{"gpu_matrix_units",
+        const exec::Choice choice{"matrix_units_gpu",
                                   {{"m", m}, {"n", m}, {"k", 16}, {"rows", rows}, {"columns", columns}, {"parts", parts}}};
         INFO(name_of(pass) << " " << choice.text());
         compare(pass, s, Dtype::f16, choice);
@@ -137,7 +137,7 @@ TEST_CASE("convolutions of f16 and bf16 go to matrix units on devices that have 
   for (const auto pass : all_passes) {
     INFO(name_of(pass));
     const auto refusal = [&](Dtype dtype, const DeviceInfo& device) {
-      return ops::conv2d_gpu_matrix_units_rejects(problem(dtype), pass, device).value_or("");
+      return ops::conv2d_matrix_units_gpu_rejects(problem(dtype), pass, device).value_or("");
     };
     CHECK(refusal(Dtype::f16, gpu("sm_86")).empty());
     CHECK(refusal(Dtype::bf16, gpu("sm_90")).empty());
@@ -149,12 +149,12 @@ TEST_CASE("convolutions of f16 and bf16 go to matrix units on devices that have 
     auto small = gpu("sm_86");
     small.local_memory = 1 << 10;
     CHECK_THAT(refusal(Dtype::f16, small), Catch::Contains("no tile"));
-    CHECK_FALSE(ops::conv2d_gpu_matrix_units_declines(problem(Dtype::f16), pass, gpu("sm_86")).has_value());
-    CHECK(ops::conv2d_gpu_matrix_units_declines(problem(Dtype::f16, 2), pass, gpu("sm_86")).has_value());
+    CHECK_FALSE(ops::conv2d_matrix_units_gpu_declines(problem(Dtype::f16), pass, gpu("sm_86")).has_value());
+    CHECK(ops::conv2d_matrix_units_gpu_declines(problem(Dtype::f16, 2), pass, gpu("sm_86")).has_value());
     // Groups of the largest tile are alone on an SM, but not where weights come in the order of the tile.
-    CHECK(ops::conv2d_gpu_matrix_units_configs(problem(Dtype::f16), pass, gpu("sm_86"))[0]["m"] == 64);
+    CHECK(ops::conv2d_matrix_units_gpu_configs(problem(Dtype::f16), pass, gpu("sm_86"))[0]["m"] == 64);
     if (pass == Conv2dPass::backward_weights) continue;
-    CHECK(ops::conv2d_gpu_matrix_units_configs(problem(Dtype::f16, 128), pass, gpu("sm_86"))[0]["m"] == 64);
-    CHECK(ops::conv2d_gpu_matrix_units_packed_configs(problem(Dtype::f16, 128), pass, gpu("sm_86"))[0]["m"] == 128);
+    CHECK(ops::conv2d_matrix_units_gpu_configs(problem(Dtype::f16, 128), pass, gpu("sm_86"))[0]["m"] == 64);
+    CHECK(ops::conv2d_packed_matrix_units_gpu_configs(problem(Dtype::f16, 128), pass, gpu("sm_86"))[0]["m"] == 128);
   }
 }

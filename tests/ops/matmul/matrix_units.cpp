@@ -48,10 +48,10 @@ ops::MatmulProblem square(Dtype dtype, std::int64_t n) {
 
 /// Tiles of 32 x 32 for each layout that the emulation has; of a GPU, whatever it has.
 std::vector<exec::Choice> layouts() {
-  if (Device::current().info().type != DeviceType::cpu) return {{"gpu_matrix_units", {}}};
+  if (Device::current().info().type != DeviceType::cpu) return {{"matrix_units_gpu", {}}};
   std::vector<exec::Choice> result;
-  for (const auto& config : ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 32), Device::current().info()))
-    result.push_back({"gpu_matrix_units", config});
+  for (const auto& config : ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 32), Device::current().info()))
+    result.push_back({"matrix_units_gpu", config});
   return result;
 }
 
@@ -68,11 +68,11 @@ Tensor drawn(const Shape& shape, Dtype dtype, std::uint64_t seed) {
 
 /// The product by the oracle and by matrix units, in this configuration or in the first.
 void compare(const Tensor& a, const Tensor& b, const MatmulOptions& options, double tolerance,
-             const exec::Choice& choice = {"gpu_matrix_units", {}}) {
+             const exec::Choice& choice = {"matrix_units_gpu", {}}) {
   const auto by = [&](const exec::ForceSolver&) { return cast(matmul(a, b, options), Dtype::f32).to_vector<float>(); };
   const auto expected = by(exec::ForceSolver("matmul", "direct"));
   const auto values =
-      by(choice.config.empty() ? exec::ForceSolver("matmul", "gpu_matrix_units") : exec::ForceSolver("matmul", choice));
+      by(choice.config.empty() ? exec::ForceSolver("matmul", "matrix_units_gpu") : exec::ForceSolver("matmul", choice));
   REQUIRE(values.size() == expected.size());
   double error = 0;
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -128,7 +128,7 @@ TEST_CASE("every tile for matrix units computes the same") {
     // A CPU lists the smallest only, and emulates all of them.
     std::vector<exec::Config> configs;
     const auto list = [&](const DeviceInfo& device) {
-      for (auto& config : ops::matmul_gpu_matrix_units_configs(square(dtype, 128), device)) {
+      for (auto& config : ops::matmul_matrix_units_gpu_configs(square(dtype, 128), device)) {
         if (device.smallest_sub_group > 0) config.add("wave", static_cast<std::int64_t>(device.smallest_sub_group));
         configs.push_back(std::move(config));
       }
@@ -140,21 +140,21 @@ TEST_CASE("every tile for matrix units computes the same") {
            dtype == Dtype::f16 ? std::vector{gpu_info("sm_86"), intel(8), intel(16)} : std::vector{gpu_info("sm_86")})
         list(other);
     else
-      configs = ops::matmul_gpu_matrix_units_configs(square(dtype, 128), device);
+      configs = ops::matmul_matrix_units_gpu_configs(square(dtype, 128), device);
     CHECK(configs.size() >= 2);
     const auto a = drawn({131, 72}, dtype, 5), b = drawn({72, 140}, dtype, 6), odd = drawn({99, 30}, dtype, 7);
     for (const auto& config : configs) {
       INFO(config.text());
-      compare(a, b, {}, 0, {"gpu_matrix_units", config});
-      for (const bool ta : {false, true}) compare(odd, odd, {ta, !ta}, 0, {"gpu_matrix_units", config});
+      compare(a, b, {}, 0, {"matrix_units_gpu", config});
+      for (const bool ta : {false, true}) compare(odd, odd, {ta, !ta}, 0, {"matrix_units_gpu", config});
     }
   }
 }
 
 TEST_CASE("sums that are too long for one float are cut for matrix units, too") {
   if (!runs_here(UnitElement::f16)) return;
-  const exec::Choice rounds{"gpu_matrix_units", {{"m", 32}, {"n", 32}, {"k", 32}, {"rows", 16}, {"columns", 16}, {"parts", 1}}},
-      parts{"gpu_matrix_units", {{"m", 32}, {"n", 32}, {"k", 32}, {"rows", 16}, {"columns", 16}, {"parts", 3}}};
+  const exec::Choice rounds{"matrix_units_gpu", {{"m", 32}, {"n", 32}, {"k", 32}, {"rows", 16}, {"columns", 16}, {"parts", 1}}},
+      parts{"matrix_units_gpu", {{"m", 32}, {"n", 32}, {"k", 32}, {"rows", 16}, {"columns", 16}, {"parts", 3}}};
   if (ocl::matrix_unit(Device::current().info())->wave != 32) return test::skip("the tile is for waves of 32");
   const auto a = drawn({2, 9, 2500}, Dtype::f16, 8), b = drawn({2, 2500, 17}, Dtype::f16, 9);
   for (const auto& choice : {rounds, parts}) compare(a, b, {}, 0.5, choice);
@@ -163,7 +163,7 @@ TEST_CASE("sums that are too long for one float are cut for matrix units, too") 
 TEST_CASE("f32 goes to matrix units where CLNET_TF32 allows to round it") {
   CHECK(solver_for(Dtype::f32, 100, gpu_info("sm_86")) == "gpu");
   const test::Variable allowed("CLNET_TF32", "1");
-  CHECK(solver_for(Dtype::f32, 100, gpu_info("sm_86")) == "gpu_matrix_units");
+  CHECK(solver_for(Dtype::f32, 100, gpu_info("sm_86")) == "matrix_units_gpu");
   CHECK(solver_for(Dtype::f32, 100, gpu_info("sm_75")) == "gpu");
   CHECK(solver_for(Dtype::f32, 100, gpu_info("gfx1100")) == "gpu");
   CHECK(solver_for(Dtype::f32, 100, intel(8)) == "gpu");
@@ -176,7 +176,7 @@ TEST_CASE("f32 goes to matrix units where CLNET_TF32 allows to round it") {
                 {ta, tb}, 0);
       }
   // 1 + 2^-11 is halfway, and goes away from zero; a little less does not; infinities and NaN stay.
-  const exec::ForceSolver force("matmul", "gpu_matrix_units");
+  const exec::ForceSolver force("matmul", "matrix_units_gpu");
   const auto x = Tensor::from({1 + 0x1p-11F, 1 + 0x1p-12F, -1 - 0x1p-11F, HUGE_VALF, NAN}, Shape{5, 1});
   const auto y = matmul(x, ones({1, 1})).to_vector<float>();
   CHECK(y[0] == 1 + 0x1p-10F);
@@ -190,21 +190,21 @@ TEST_CASE("f16 and bf16 go to matrix units on devices that have them") {
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
   const auto chosen = [](Dtype dtype, const DeviceInfo& device) { return solver_for(dtype, 200, device); };
-  CHECK(chosen(Dtype::f16, gpu_info("sm_86")) == "gpu_matrix_units");
-  CHECK(chosen(Dtype::bf16, gpu_info("sm_90")) == "gpu_matrix_units");
-  CHECK(chosen(Dtype::f16, gpu_info("sm_75")) == "gpu_matrix_units");
+  CHECK(chosen(Dtype::f16, gpu_info("sm_86")) == "matrix_units_gpu");
+  CHECK(chosen(Dtype::bf16, gpu_info("sm_90")) == "matrix_units_gpu");
+  CHECK(chosen(Dtype::f16, gpu_info("sm_75")) == "matrix_units_gpu");
   CHECK(chosen(Dtype::bf16, gpu_info("sm_75")) == "gpu");
   CHECK(chosen(Dtype::f16, gpu_info("sm_70")) == "gpu");
   CHECK(chosen(Dtype::f16, gpu_info("sm_61")) == "gpu");
-  CHECK(chosen(Dtype::bf16, gpu_info("gfx1100")) == "gpu_matrix_units");
+  CHECK(chosen(Dtype::bf16, gpu_info("gfx1100")) == "matrix_units_gpu");
   CHECK(chosen(Dtype::f16, gpu_info("gfx1100", 64)) == "gpu");
   CHECK(chosen(Dtype::f16, gpu_info("gfx1201")) == "gpu");
-  CHECK(chosen(Dtype::bf16, gpu_info("gfx90a", 64)) == "gpu_matrix_units");
+  CHECK(chosen(Dtype::bf16, gpu_info("gfx90a", 64)) == "matrix_units_gpu");
   CHECK(chosen(Dtype::bf16, gpu_info("gfx908", 64)) == "gpu");
   CHECK(chosen(Dtype::f16, gpu_info("")) == "gpu");
   for (const std::size_t smallest : {8, 16}) {
-    CHECK(chosen(Dtype::f16, intel(smallest)) == "gpu_matrix_units");
-    CHECK(chosen(Dtype::bf16, intel(smallest)) == "gpu_matrix_units");
+    CHECK(chosen(Dtype::f16, intel(smallest)) == "matrix_units_gpu");
+    CHECK(chosen(Dtype::bf16, intel(smallest)) == "matrix_units_gpu");
     CHECK(ocl::matrix_unit(intel(smallest))->wave == static_cast<std::int64_t>(smallest));
   }
   CHECK(chosen(Dtype::f16, intel(32)) == "gpu");
@@ -212,23 +212,23 @@ TEST_CASE("f16 and bf16 go to matrix units on devices that have them") {
   without.matrix_units = false;
   CHECK(chosen(Dtype::f16, without) == "gpu");
   // Groups of 256 hold the largest tile in waves of any width.
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("sm_86"))[0]["m"] == 128);
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("sm_86"))[0].value("stages", 0) == 3);
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("sm_75"))[0].value("stages", 0) == 0);
+  CHECK(ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 4096), gpu_info("sm_86"))[0]["m"] == 128);
+  CHECK(ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 4096), gpu_info("sm_86"))[0].value("stages", 0) == 3);
+  CHECK(ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 4096), gpu_info("sm_75"))[0].value("stages", 0) == 0);
   auto small = gpu_info("sm_86");
   small.local_memory = (48 << 10) - 1;
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), small)[0].value("stages", 0) == 0);
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("gfx90a", 64))[0]["m"] == 128);
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), intel(8))[0]["m"] == 128);
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), intel(16))[0]["m"] == 128);
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 40), gpu_info("sm_86"))[0]["m"] == 32);
+  CHECK(ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 4096), small)[0].value("stages", 0) == 0);
+  CHECK(ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 4096), gpu_info("gfx90a", 64))[0]["m"] == 128);
+  CHECK(ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 4096), intel(8))[0]["m"] == 128);
+  CHECK(ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 4096), intel(16))[0]["m"] == 128);
+  CHECK(ops::matmul_matrix_units_gpu_configs(square(Dtype::f16, 40), gpu_info("sm_86"))[0]["m"] == 32);
   auto narrow = square(Dtype::f16, 200);
   narrow.n = 3;
   CHECK(ops::matmul_solvers().choose(narrow, gpu_info("sm_86")).solver->name == "gpu");
   // Never by itself on a CPU.
   auto cpu = gpu_info("");
   cpu.type = DeviceType::cpu;
-  CHECK(chosen(Dtype::f16, cpu) != "gpu_matrix_units");
+  CHECK(chosen(Dtype::f16, cpu) != "matrix_units_gpu");
 }
 
 TEST_CASE("one multiplication shows whether a device has a matrix unit") {

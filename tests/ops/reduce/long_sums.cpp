@@ -150,7 +150,7 @@ TEST_CASE("convolutions of many channels add up in blocks") {
         [&] {
           const auto forced = exec::forced_solver(op);
           // Tiles for GPUs sum blocks as long as CLBlast's, wherever they run.
-          const bool tiles = forced && (forced->choice.solver == "gpu" || forced->choice.solver == "gpu_packed");
+          const bool tiles = forced && (forced->choice.solver == "gpu" || forced->choice.solver == "packed_gpu");
           check_sums(run(x, w), terms, tiles ? std::max<std::int64_t>(block, 2048) : block);
         });
   };

@@ -8,8 +8,8 @@ from kernel_text import NAME, digest
 from peers.items import parse
 
 # What lets the user decide instead of clnet: an entry of the ledger is of what is shipped.
-DECIDING = ("CLNET_SOLVER", "CLNET_VECTOR_WIDTH", "CLNET_KERNEL_DIR", "CLNET_FUSION", "CLNET_EAGER", "CLNET_REUSE", "CLNET_TF32",
-            "CLNET_WINOGRAD", "CLNET_STREAM_FROM", "CLNET_QUIRKS", "CLNET_POISON", "CLNET_VERIFY", "CLNET_CHAINS", "CLNET_AWAKE",
+DECIDING = ("CLNET_SOLVER", "CLNET_VECTOR_WIDTH", "CLNET_KERNEL_DIR", "CLNET_FUSION", "CLNET_EAGER", "CLNET_MEMORY_SHARING", "CLNET_TF32",
+            "CLNET_WINOGRAD", "CLNET_NONTEMPORAL_STORES_FROM", "CLNET_QUIRKS", "CLNET_POISON", "CLNET_VERIFY", "CLNET_LAUNCH_BATCHES", "CLNET_AWAKE",
             "CLNET_DRIVER_HABITS", "POCL_KERNELLIB_NAME")
 SOLVER = re.compile(r"clnet: (\w+): solver (\w+(?:\{[^}]*\})?)(?:,|;|$)")
 SOURCE = re.compile(r"clnet: source of (.+):$")
@@ -21,7 +21,7 @@ NUMBERED = re.compile(r" *\d+ \| (.*)")
 def log_of(bench, name, variables=None):
     """What a process says that makes the item's first steps, and nothing else; variables are of its environment besides."""
     # Chains put kernels together that are in the log one by one, too.
-    environment = {**os.environ, **(variables or {}), "CLNET_DEBUG": "4", "CLNET_CHAINS": "off"}
+    environment = {**os.environ, **(variables or {}), "CLNET_DEBUG": "4", "CLNET_LAUNCH_BATCHES": "off"}
     # Into a file: threads that write long texts into a pipe at the same time would mix them.
     with tempfile.TemporaryFile("a+", errors="replace") as file:
         done = subprocess.run([bench, "--programs", name], stdout=subprocess.DEVNULL, stderr=file, env=environment)
