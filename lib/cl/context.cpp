@@ -11,9 +11,9 @@
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
-#include "lib/cl/lifetime.h"
-#include "lib/cl/pieces.h"
+#include "lib/cl/driver_lifetime.h"
 #include "lib/cl/quirks.h"
+#include "lib/cl/split_launch.h"
 #include "lib/cl/trace.h"
 #include "lib/cl/uploader.h"
 

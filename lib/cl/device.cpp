@@ -12,7 +12,7 @@
 #include "lib/base/log.h"
 #include "lib/cl/context.h"
 #include "lib/cl/devices.h"
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 
 namespace clnet {
 

@@ -12,8 +12,8 @@
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
-#include "lib/cl/generation.h"
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
+#include "lib/cl/gpu_architecture.h"
 #include "lib/cl/quirk_file.h"
 #include "lib/cl/quirks.h"
 

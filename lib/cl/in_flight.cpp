@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 
 namespace clnet::ocl {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "clnet/error.h"
+#include "lib/cl/capability_probe.h"
 #include "lib/cl/check.h"
-#include "lib/cl/generation.h"
+#include "lib/cl/gpu_architecture.h"
 #include "lib/cl/program_cache.h"
-#include "lib/cl/trial.h"
 
 namespace clnet::ocl {
 

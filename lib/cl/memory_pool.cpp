@@ -11,7 +11,7 @@
 
 #include "lib/base/env.h"
 #include "lib/cl/check.h"
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 
 namespace clnet::ocl {
 

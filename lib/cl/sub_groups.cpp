@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "lib/cl/capability_probe.h"
 #include "lib/cl/check.h"
-#include "lib/cl/generation.h"
+#include "lib/cl/gpu_architecture.h"
 #include "lib/cl/program_cache.h"
-#include "lib/cl/trial.h"
 
 namespace clnet::ocl {
 

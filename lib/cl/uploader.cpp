@@ -6,8 +6,8 @@
 
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
+#include "lib/cl/driver_lifetime.h"
 #include "lib/cl/in_flight.h"
-#include "lib/cl/lifetime.h"
 
 namespace clnet::ocl {
 

@@ -15,7 +15,7 @@
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/cl/compile_watch.h"
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 #include "lib/exec/anomaly.h"
 #include "lib/exec/collect/copy.h"
 #include "lib/exec/collect/effects.h"

@@ -12,7 +12,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/cl/pieces.h"
+#include "lib/cl/split_launch.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/ops/kernel_source.h"

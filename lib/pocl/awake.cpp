@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 
 namespace clnet::pocl {
 

@@ -2,7 +2,7 @@
 
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 
 namespace clnet::pocl {
 

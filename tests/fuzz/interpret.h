@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/graph/node.h"
-#include "tests/cases/rule.h"
+#include "tests/cases/meaning.h"
 
 namespace clnet::fuzz {
 

@@ -7,7 +7,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/file.h"
-#include "lib/cl/generation.h"
+#include "lib/cl/gpu_architecture.h"
 #include "lib/cl/vector_rate.h"
 #include "tests/support/temporary.h"
 

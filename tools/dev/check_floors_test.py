@@ -63,7 +63,7 @@ class Floors(unittest.TestCase):
 
     def test_state_that_no_argument_says(self):
         known = [(path, "thread_local int x;\n") for path in THREAD_LOCALS]
-        asked = [("lib/exec/plan/kept.cpp", "// no thread_local\n" + "x.use_count();\n" * USE_COUNTS)]
+        asked = [("lib/exec/plan/speculative_outputs.cpp", "// no thread_local\n" + "x.use_count();\n" * USE_COUNTS)]
         self.assertEqual(list(state_problems(known + asked)), [])
         self.assertIn("lib/nn/linear.cpp: has 1", next(state_problems([("lib/nn/linear.cpp", "static thread_local int x;")] + known + asked)))
         self.assertIn("has 0 thread_local", next(state_problems([(known[0][0], "int x;")] + known[1:] + asked)))

@@ -144,7 +144,7 @@ CONFIG_PAGE = "docs/reference/solvers.md"
 
 # Files of the code that read or write files.
 READERS_AND_WRITERS = {
-    "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/trial.cpp",
+    "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/capability_probe.cpp",
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
     "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp", "tools/clnet_bench.cpp",
     "tools/clnet_train.cpp", "tools/clnet_train_log.cpp", "tools/report.cpp",
@@ -162,7 +162,7 @@ VALUES = {
     "text_bytes": ("lib/data/text.cpp", r"most_text_bytes = ([^;]+);"),
     "tuning_bytes": ("lib/exec/tune/tuning.cpp", r"largest_file = ([^;]+);"),
     "quirk_bytes": ("lib/cl/quirk_file.cpp", r"largest_quirk_file = ([^;]+);"),
-    "trial_bytes": ("lib/cl/trial.cpp", r"largest_trial_file = ([^;]+);"),
+    "trial_bytes": ("lib/cl/capability_probe.cpp", r"largest_trial_file = ([^;]+);"),
     "rate_bytes": ("lib/cl/vector_rate.cpp", r"largest_rate_file = ([^;]+);"),
     "notes_bytes": ("lib/pocl/notes.cpp", r"largest_notes = ([^;]+);"),
     "log_bytes": ("tools/clnet_train_log.cpp", r"most_bytes = ([^;]+);"),

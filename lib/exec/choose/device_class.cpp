@@ -8,7 +8,7 @@
 #include <string>
 
 #include "clnet/error.h"
-#include "lib/cl/generation.h"
+#include "lib/cl/gpu_architecture.h"
 #include "lib/cl/vector_rate.h"
 
 namespace clnet::exec {

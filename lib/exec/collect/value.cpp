@@ -1,6 +1,6 @@
 #include "lib/exec/collect/value.h"
 
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 
 namespace clnet::exec {
 

@@ -13,8 +13,8 @@
 #include "lib/cl/context.h"
 #include "lib/exec/collect/subgraph.h"
 #include "lib/exec/plan/foresight.h"
-#include "lib/exec/plan/kept.h"
 #include "lib/exec/plan/plan.h"
+#include "lib/exec/plan/speculative_outputs.h"
 #include "lib/exec/tune/tuning.h"
 
 namespace clnet::exec {

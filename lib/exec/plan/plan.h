@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lib/cl/prebuild.h"
-#include "lib/exec/batch/chain_commands.h"
+#include "lib/exec/batch/batch_commands.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
 #include "lib/exec/launch/recorder.h"

@@ -14,7 +14,7 @@
 #include <mutex>
 
 #include "lib/cl/context.h"
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 
 namespace clnet::ops {
 

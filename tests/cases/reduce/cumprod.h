@@ -1,7 +1,7 @@
 // Cases of cumprod.
 #pragma once
 
-#include "tests/cases/rule.h"
+#include "tests/cases/meaning.h"
 #include "tests/reference/reduce/cumprod.h"
 
 namespace clnet::testing {

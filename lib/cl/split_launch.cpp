@@ -1,4 +1,4 @@
-#include "lib/cl/pieces.h"
+#include "lib/cl/split_launch.h"
 
 #include <algorithm>
 #include <array>

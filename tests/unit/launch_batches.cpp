@@ -1,5 +1,5 @@
 // Which launches become one command, and which wait for which.
-#include "lib/exec/batch/chains.h"
+#include "lib/exec/batch/launch_batches.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

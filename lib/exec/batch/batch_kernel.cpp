@@ -1,4 +1,4 @@
-#include "lib/exec/batch/chain.h"
+#include "lib/exec/batch/batch_kernel.h"
 
 #include <fmt/format.h>
 

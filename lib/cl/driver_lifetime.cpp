@@ -1,4 +1,4 @@
-#include "lib/cl/lifetime.h"
+#include "lib/cl/driver_lifetime.h"
 
 #include <atomic>
 

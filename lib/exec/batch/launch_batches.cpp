@@ -1,4 +1,4 @@
-#include "lib/exec/batch/chains.h"
+#include "lib/exec/batch/launch_batches.h"
 
 #include <algorithm>
 #include <bit>

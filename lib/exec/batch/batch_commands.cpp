@@ -1,4 +1,4 @@
-#include "lib/exec/batch/chain_commands.h"
+#include "lib/exec/batch/batch_commands.h"
 
 #include <fmt/format.h>
 

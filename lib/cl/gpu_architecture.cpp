@@ -1,4 +1,4 @@
-#include "lib/cl/generation.h"
+#include "lib/cl/gpu_architecture.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Launches of more work-groups than a device takes in the second or third dimension.
-#include "lib/cl/pieces.h"
+#include "lib/cl/split_launch.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "lib/exec/plan/kept.h"
+#include "lib/exec/plan/speculative_outputs.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/exec/batch/chain.h"
+#include "lib/exec/batch/batch_kernel.h"
 #include "lib/exec/place/placement.h"
 
 namespace clnet::exec {

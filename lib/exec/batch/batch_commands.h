@@ -10,7 +10,7 @@
 
 #include "lib/cl/context.h"
 #include "lib/cl/prebuild.h"
-#include "lib/exec/batch/chains.h"
+#include "lib/exec/batch/launch_batches.h"
 #include "lib/exec/options/options.h"
 
 namespace clnet::exec {

@@ -1,4 +1,4 @@
-#include "lib/cl/trial.h"
+#include "lib/cl/capability_probe.h"
 
 #include <fmt/format.h>
 

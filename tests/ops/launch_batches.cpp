@@ -10,7 +10,7 @@
 #include "clnet/clnet.h"
 #include "lib/cl/context.h"
 #include "lib/cl/quirks.h"
-#include "lib/exec/batch/chain_commands.h"
+#include "lib/exec/batch/batch_commands.h"
 #include "tests/ops/launches.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"

@@ -1,5 +1,5 @@
 // Values that nobody asked for, and that are there when somebody does.
-#include "lib/exec/plan/kept.h"
+#include "lib/exec/plan/speculative_outputs.h"
 
 #include <catch2/catch.hpp>
 #include <string_view>
