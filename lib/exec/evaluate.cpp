@@ -87,7 +87,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
              const std::function<void(const Results&)>& finish) {
   ocl::require_not_telling();
   auto& cache = PlanCache::of(*device);
-  bool made = false, first_chains = false;
+  bool made = false, first_batches = false;
   const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };
   if (!plan || plan->is_retired()) plan = cache.plan(work, *device, options, measure, made);
   const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i]); };
@@ -104,8 +104,8 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
     // Compiling a new plan may run the program's on_compile() function, which may make handles.
     for (std::size_t i = 0; i < bindings.size(); ++i) bindings[i].gift = work.gift_now(i);
-    const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings, options.chains);
-    first_chains = plan->take_first_run() || first_chains;
+    const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings, options.launch_batches);
+    first_batches = plan->take_first_run() || first_batches;
     // Their memory has new values: a late reader gets an error instead of a wrong number.
     for (const auto& leaf : run_made.overwritten) leaf->set_overwritten();
     finish(run_made.results);
@@ -120,7 +120,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     run();
   }
   if (made) cache.build_beside(*device);
-  if (first_chains || made) device->settle();
+  if (first_batches || made) device->settle();
   if (made) plan->note_first_run(*device);
 
   ++counters.evaluations;

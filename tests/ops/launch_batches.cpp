@@ -16,15 +16,15 @@
 #include "tests/support/temporary.h"
 
 using namespace clnet;
-using exec::ChainMode;
-using exec::WithChains;
+using exec::LaunchBatchMode;
+using exec::WithLaunchBatches;
 using testing::launches_of;
 
 namespace {
 
 using Floats = std::vector<float>;
 
-bool has_chains() { return Device::current().info().prefers_vector_kernels; }
+bool has_batches() { return Device::current().info().prefers_vector_kernels; }
 
 /// Two layers by hand over some steps, with all gradients: a loss's value and theirs.
 std::vector<Tensor> recurrence(const Tensor& x, const std::vector<Tensor>& weights) {
@@ -68,34 +68,34 @@ TEST_CASE("a recurrence and its gradients are the same as one command") {
   x.eval();
   const auto run = [&] { return values(recurrence(x, weights)); };
   const auto once = launches_of([&] {
-    const WithChains off(ChainMode::off);
+    const WithLaunchBatches off(LaunchBatchMode::off);
     run();
   });
   Floats apart;
   {
-    const WithChains off(ChainMode::off);
+    const WithLaunchBatches off(LaunchBatchMode::off);
     apart = run();
   }
-  const WithChains always(ChainMode::always);
+  const WithLaunchBatches always(LaunchBatchMode::force);
   for (int k = 0; k < 3; ++k) {
     Floats together;
     const auto launches = launches_of([&] { together = run(); });
     CHECK(together == apart);
-    if (has_chains()) CHECK(launches * 4 < once);
+    if (has_batches()) CHECK(launches * 4 < once);
   }
 }
 
-TEST_CASE("chains follow what changes from run to run") {
+TEST_CASE("launch batches follow what changes from run to run") {
   manual_seed(4);
   const auto weights = weights_for(16);
   const auto compare = [&](const std::function<std::vector<Tensor>()>& what) {
     Floats apart, together;
     {
-      const WithChains off(ChainMode::off);
+      const WithLaunchBatches off(LaunchBatchMode::off);
       apart = values(what());
     }
     {
-      const WithChains always(ChainMode::always);
+      const WithLaunchBatches always(LaunchBatchMode::force);
       together = values(what());
     }
     CHECK(apart == together);
@@ -154,8 +154,8 @@ TEST_CASE("chains follow what changes from run to run") {
     Tensor here = zeros({2, 32, 16}).detach(), there = zeros({2, 32, 16}).detach();
     for (std::int64_t step = 0; step < 6; ++step) {
       const Tensor row = rand({2, 1, 16}).detach();
-      const auto next = [&](Tensor& cache, ChainMode mode) {
-        const WithChains chains(mode);
+      const auto next = [&](Tensor& cache, LaunchBatchMode mode) {
+        const WithLaunchBatches batches(mode);
         const Tensor grown = slice_update(cache, 1, step, tanh(exp(row)) * 0.5);
         cache = Tensor();
         const Tensor read = sum(matmul(softmax(grown, 2), transpose(grown, 1, 2)) * 2, {2});
@@ -163,15 +163,15 @@ TEST_CASE("chains follow what changes from run to run") {
         cache = grown.detach();
         return read.to_vector<float>();
       };
-      CHECK(next(here, ChainMode::off) == next(there, ChainMode::always));
+      CHECK(next(here, LaunchBatchMode::off) == next(there, LaunchBatchMode::force));
     }
     CHECK(here.to_vector<float>() == there.to_vector<float>());
   }
 }
 
-TEST_CASE("training is the same as chains") {
-  const auto train = [](ChainMode mode) {
-    const WithChains chains(mode);
+TEST_CASE("training is the same as launch batches") {
+  const auto train = [](LaunchBatchMode mode) {
+    const WithLaunchBatches batches(mode);
     manual_seed(5);
     nn::Sequential model(nn::Linear(12, 24), nn::ReLU(), nn::Dropout(0.2), nn::Linear(24, 24), nn::Tanh(), nn::Linear(24, 3));
     optim::Adam optimizer(model, {.learning_rate = 0.01});
@@ -185,10 +185,10 @@ TEST_CASE("training is the same as chains") {
     }
     return losses;
   };
-  CHECK(train(ChainMode::off) == train(ChainMode::always));
+  CHECK(train(LaunchBatchMode::off) == train(LaunchBatchMode::force));
 }
 
-TEST_CASE("two threads use chains of one plan, and of others") {
+TEST_CASE("two threads use launch batches of one plan, and of others") {
   if (!Device::current().info().thread_safe) return test::skip("the device takes one thread");
   manual_seed(6);
   const auto weights = weights_for(16);
@@ -196,7 +196,7 @@ TEST_CASE("two threads use chains of one plan, and of others") {
   const auto first = values(recurrence(x, weights)), second = values(recurrence(other, weights));
   std::vector<int> wrong(2, 0);
   const auto work = [&](std::size_t index) {
-    const WithChains always(ChainMode::always);
+    const WithLaunchBatches always(LaunchBatchMode::force);
     for (int k = 0; k < 10; ++k) {
       wrong[index] += values(recurrence(x, weights)) != first;
       wrong[index] += values(recurrence(other, weights)) != second;
@@ -208,7 +208,7 @@ TEST_CASE("two threads use chains of one plan, and of others") {
   CHECK(wrong == std::vector<int>{0, 0});
 }
 
-TEST_CASE("programs of chains are compiled beside a plan that runs often") {
+TEST_CASE("programs of launch batches are compiled beside a plan that runs often") {
   const test::Variable processes("CLNET_BUILD_PROCESSES", "2");
   const auto& device = Device::current().info();
   if (!ocl::prebuilder_for(device)->builds_beside(ocl::Prebuilder::Haste::soon)) return test::skip("nothing is built beside");
@@ -216,7 +216,7 @@ TEST_CASE("programs of chains are compiled beside a plan that runs often") {
   manual_seed(7);
   const auto weights = weights_for(16);
   const Tensor x = rand({30, 4, 16}).detach();
-  const WithChains on(ChainMode::on);
+  const WithLaunchBatches on(LaunchBatchMode::automatic);
   const auto apart = values(recurrence(x, weights));
   const auto at_first = launches_of([&] { values(recurrence(x, weights)); });
   const auto begun = std::chrono::steady_clock::now();

@@ -12,7 +12,7 @@
 
 namespace clnet::testing {
 
-/// On the current device, where a chain is one launch.
+/// On the current device, where a launch batch is one launch.
 inline std::uint64_t launches_of(const std::function<void()>& what) {
   const auto context = context_of(Device::current());
   const auto before = context->launches();

@@ -20,8 +20,8 @@ TEST_CASE("scopes change one option each, and end in turn") {
     const NoReuse apart;
     CHECK_FALSE(Options::now().fuses);
     CHECK_FALSE(Options::now().shares);
-    const WithChains chains(ChainMode::always);
-    CHECK(Options::now().chains == ChainMode::always);
+    const WithLaunchBatches batches(LaunchBatchMode::force);
+    CHECK(Options::now().launch_batches == LaunchBatchMode::force);
   }
   CHECK(&Options::now() == &outside);
 }
@@ -59,11 +59,11 @@ TEST_CASE("a choice that is none changes nothing") {
 }
 
 TEST_CASE("options are a thread's own") {
-  const WithChains chains(ChainMode::off);
-  std::optional<ChainMode> there = ChainMode::always;
-  std::thread([&] { there = Options::now().chains; }).join();
+  const WithLaunchBatches batches(LaunchBatchMode::off);
+  std::optional<LaunchBatchMode> there = LaunchBatchMode::force;
+  std::thread([&] { there = Options::now().launch_batches; }).join();
   CHECK_FALSE(there.has_value());
-  CHECK(Options::now().chains == ChainMode::off);
+  CHECK(Options::now().launch_batches == LaunchBatchMode::off);
 }
 
 TEST_CASE("what plans depend on is in the key, and nothing else") {
@@ -89,7 +89,7 @@ TEST_CASE("what plans depend on is in the key, and nothing else") {
     CHECK(Options::now().key() != exact);
   }
   {
-    const WithChains chains(ChainMode::off);
+    const WithLaunchBatches batches(LaunchBatchMode::off);
     CHECK(Options::now().key() == key);
   }
 }

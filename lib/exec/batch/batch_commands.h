@@ -1,4 +1,4 @@
-// The chains of a plan on its device: their programs' builds, and each chain's command.
+// The launch batches of a plan on its device: their programs' builds, and each batch's command.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace clnet::exec {
 
-class ChainCommands {
+class BatchCommands {
  public:
   /// The places of a run.
   struct Places {
@@ -26,24 +26,24 @@ class ChainCommands {
     std::function<bool(std::size_t command)> left_out;
   };
 
-  /// Whether this run may use chains; called once at its beginning. `mode` as in Options. `tail` is the first command that
+  /// Whether this run may use batches; called once at its beginning. `mode` as in Options. `tail` is the first command that
   /// overwrites a leaf permanently in this run. New programs are compiled beside a plan that runs often. Until then, and where
   /// that is impossible, the launches are enqueued one by one, with the same results. CLNET_LAUNCH_BATCHES=eager waits for the
   /// programs in the first run.
-  bool ready(const Recording& recording, const Placement& placement, ocl::Context& device, std::optional<ChainMode> mode,
+  bool ready(const Recording& recording, const Placement& placement, ocl::Context& device, std::optional<LaunchBatchMode> mode,
              std::size_t tail);
   /// Whether they ran for the first time since the last call: a driver may still be compiling them.
   bool take_first_run() { return std::exchange(first_run_, false); }
   /// The number of commands that a run spares, so far.
   std::size_t spared() const;
-  /// The chain that begins with this command and ends before `tail`, or null.
-  const Chain* at(std::size_t command, std::size_t tail) const;
-  /// Enqueues the chain as one command.
-  void enqueue(const Chain& chain, const Recording& recording, ocl::Context& device, const Places& places);
+  /// The batch that begins with this command and ends before `tail`, or null.
+  const LaunchBatch* at(std::size_t command, std::size_t tail) const;
+  /// Enqueues the batch as one command.
+  void enqueue(const LaunchBatch& batch, const Recording& recording, ocl::Context& device, const Places& places);
 
  private:
   enum class State : std::uint8_t { waiting, building, ready, none };
-  struct Command {
+  struct PreparedBatch {
     ::cl::Kernel kernel;
     ocl::BufferPtr list, counters;
     std::size_t groups = 0;
@@ -59,15 +59,15 @@ class ChainCommands {
   std::vector<ocl::KernelToBuild> to_build() const;
   bool pays() const;
   void make(ocl::Context& device);
-  /// The number of launches in all chains.
+  /// The number of launches in all batches.
   std::size_t launches() const;
 
   State state_ = State::waiting;
   bool first_run_ = false;
   std::uint64_t runs_ = 0;
-  Chains chains_;
+  LaunchBatches batches_;
   std::vector<ocl::ProgramSource> programs_;
-  std::vector<Command> commands_;
+  std::vector<PreparedBatch> prepared_;
   std::unique_ptr<ocl::BuildingBeside> beside_;
 };
 

@@ -78,24 +78,24 @@ constexpr std::string_view end = R"(    }
 
 }  // namespace
 
-std::size_t chain_words(const Arg& arg) { return std::holds_alternative<BufferArg>(arg) ? 2 : 1; }
+std::size_t argument_words(const Arg& arg) { return std::holds_alternative<BufferArg>(arg) ? 2 : 1; }
 
-ocl::ProgramSource chain_program(const Recording& recording, const std::vector<const Launch*>& kernels,
-                                 const ChainParameters& parameters, const DeviceInfo& device) {
+ocl::ProgramSource batch_program(const Recording& recording, const std::vector<const Launch*>& kernels,
+                                 const BatchParameters& parameters, const DeviceInfo& device) {
   std::string text(ocl::before_functions());
   for (std::size_t k = 0; k < kernels.size(); ++k) text += ocl::functions_of(kernels[k]->program(), k);
   text += ocl::after_functions();
-  for (const auto& [name, value] : {std::pair{"TASKS", ChainList::tasks},
-                                    {"GROUPS", ChainList::groups},
-                                    {"PATIENCE", ChainList::patience},
-                                    {"VALUES", ChainList::values},
-                                    {"FIRST_VALUE", ChainList::first_value},
-                                    {"KERNEL", ChainList::kernel},
-                                    {"WORDS", ChainList::words},
-                                    {"ITS_TASKS", ChainList::its_tasks},
-                                    {"AFTER", ChainList::after},
-                                    {"RANGE", ChainList::range},
-                                    {"LINE", ChainCounters::line / sizeof(cl_int)}})
+  for (const auto& [name, value] : {std::pair{"TASKS", BatchList::tasks},
+                                    {"GROUPS", BatchList::groups},
+                                    {"PATIENCE", BatchList::patience},
+                                    {"VALUES", BatchList::values},
+                                    {"FIRST_VALUE", BatchList::first_value},
+                                    {"KERNEL", BatchList::kernel},
+                                    {"WORDS", BatchList::words},
+                                    {"ITS_TASKS", BatchList::its_tasks},
+                                    {"AFTER", BatchList::after},
+                                    {"RANGE", BatchList::range},
+                                    {"LINE", BatchCounters::line / sizeof(cl_int)}})
     text += fmt::format("#define {} {}\n", name, value);
   // Vectors of 16 floats stay whole: see WIDE in kernels/clnet.clh.
   text += fmt::format(
@@ -118,10 +118,10 @@ ocl::ProgramSource chain_program(const Recording& recording, const std::vector<c
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const auto& launch = *kernels[k];
     text += fmt::format("      case {}: {}(", k, ocl::function_name(launch.function(), k));
-    std::size_t at = ChainList::arguments;
+    std::size_t at = BatchList::arguments;
     for (const auto& arg : launch.arguments()) {
       text += argument(arg, at, recording) + ", ";
-      at += chain_words(arg);
+      at += argument_words(arg);
     }
     text += "i0, i1, i2, n0, n1, n2); break;\n";
   }

@@ -1,4 +1,4 @@
-// The kernel of a launch batch (chain): it runs a list of launches, one after the other, within one command.
+// The kernel of a launch batch (batch): it runs a list of launches, one after the other, within one command.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 
 namespace clnet::exec {
 
-/// The layout of a chain's list, in words of 64 bits. A list begins with four numbers. They count its tasks (work-items of all
+/// The layout of a batch's list, in words of 64 bits. A list begins with four numbers. They count its tasks (work-items of all
 /// launches), the groups that share them, the cycles that a group waits, and the following values, where number 0 is zero. Then
 /// come the entries.
-struct ChainList {
+struct BatchList {
   static constexpr std::size_t tasks = 0, groups = 1, patience = 2, values = 3, first_value = 4;
   /// An entry, from its first word on. `after`: the number of tasks that must be done before its own begin.
   static constexpr std::size_t kernel = 0, words = 1, its_tasks = 2, after = 3, range = 4, arguments = 7;
 };
 
 /// The counters' buffer, all zero between runs; each counter has a cache line of its own.
-struct ChainCounters {
+struct BatchCounters {
   static constexpr std::size_t line = 64, count = 4, bytes = line * count;
 };
 
-/// The chain's parameters, in their order.
-struct ChainParameters {
+/// The batch's parameters, in their order.
+struct BatchParameters {
   std::size_t bases = 0;    ///< buffers
   std::size_t scalars = 0;  ///< number of values that a run may change without a new list
 
@@ -35,10 +35,10 @@ struct ChainParameters {
 
 /// The words of an argument in an entry. For a buffer: its base, then the element offset, with the number of the value to add in
 /// the upper half. For a scalar: its number, or in the upper half that of its value.
-std::size_t chain_words(const Arg& arg);
+std::size_t argument_words(const Arg& arg);
 
-/// A program with one kernel, `chain`, for launches of these different kernels.
-ocl::ProgramSource chain_program(const Recording& recording, const std::vector<const Launch*>& kernels,
-                                 const ChainParameters& parameters, const DeviceInfo& device);
+/// A program with one kernel, `batch`, for launches of these different kernels.
+ocl::ProgramSource batch_program(const Recording& recording, const std::vector<const Launch*>& kernels,
+                                 const BatchParameters& parameters, const DeviceInfo& device);
 
 }  // namespace clnet::exec

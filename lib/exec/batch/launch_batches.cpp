@@ -19,9 +19,9 @@ constexpr std::size_t most_kernels = 48, most_parameter_bytes = 1000, most_scala
 /// The kernel counts tasks, and groups that find none left, in 32 bits.
 constexpr std::int64_t most_tasks = std::int64_t{1} << 30;
 
-/// A launch that takes longer, in microseconds, does not feel what its command costs. Nor does a chain: one that loses a thread
+/// A launch that takes longer, in microseconds, does not feel what its command costs. Nor does a batch: one that loses a thread
 /// to somebody else, as to the host that builds the next step's graph, has it again in the next.
-constexpr double longest = 200, longest_chain = 4000;
+constexpr double longest = 200, longest_batch = 4000;
 
 struct LessKernel {
   bool operator()(const Launch* a, const Launch* b) const {
@@ -56,7 +56,7 @@ class Finder {
       own_place_[static_cast<std::size_t>(donation.to)] = own_place_[static_cast<std::size_t>(donation.from)];
   }
 
-  Chains operator()() {
+  LaunchBatches operator()() {
     for (const auto& command : recording_.commands())
       if (const auto* launch = std::get_if<Launch>(&command)) result_.microseconds += microseconds_of(*launch);
     for (std::size_t command = 0; command < end_; ++command) {
@@ -64,7 +64,7 @@ class Finder {
       if (!launch || !fits(*launch)) {
         close(command);
       } else if (!is_empty(*launch)) {
-        // The chain may have no room, nor the program for a new one; what no program takes is a command of its own.
+        // The batch may have no room, nor the program for a new one; what no program takes is a command of its own.
         for (int attempts = 3; attempts > 0 && !add(command, *launch); --attempts) close(command);
       }
     }
@@ -121,7 +121,7 @@ class Finder {
     return touch;
   }
 
-  /// False where the chain that is open has no room for it.
+  /// False where the batch that is open has no room for it.
   bool add(std::size_t command, const Launch& launch) {
     if (!open_) {
       open_.emplace();
@@ -131,18 +131,18 @@ class Finder {
     auto& program = result_.programs[open_->program];
     const auto before = std::tuple(open_->bases.size(), open_->scalars.size(), open_->values.size());
     const auto found = kernels_.find(&launch);
-    Chain::Entry entry;
+    LaunchBatch::ListEntry entry;
     entry.command = command;
     entry.kernel = found != kernels_.end() ? found->second : program.commands.size();
     entry.may_be_left_out = placement_.form_of[command] != Placement::none || launch.when() != Launch::When::always;
     std::size_t local = 0;
     for (const auto& arg : launch.arguments()) add_words(entry.words, arg, local);
-    const ChainParameters parameters{std::max(program.parameters.bases, open_->bases.size()),
+    const BatchParameters parameters{std::max(program.parameters.bases, open_->bases.size()),
                                      std::max(program.parameters.scalars, open_->scalars.size())};
     std::int64_t tasks = 1;
     for (auto size : launch.global()) tasks *= static_cast<std::int64_t>(size);
     if (entry.kernel >= most_kernels || parameters.bytes() > most_parameter_bytes || local > device_.local_memory ||
-        tasks > most_tasks - tasks_ || open_->microseconds > longest_chain) {
+        tasks > most_tasks - tasks_ || open_->microseconds > longest_batch) {
       open_->bases.resize(std::get<0>(before));
       open_->scalars.resize(std::get<1>(before));
       open_->values.resize(std::get<2>(before));
@@ -189,7 +189,7 @@ class Finder {
       const auto root = static_cast<std::size_t>(info.root);
       auto offset = info.offset + buffer->ref.offset;
       std::size_t value = 0;
-      Chain::Base base{false, root};
+      LaunchBatch::Base base{false, root};
       if (placement_.homes[root] == Home::arena) {
         base = {true, placement_.places[root].segment};
         offset += static_cast<std::int64_t>(placement_.places[root].offset / size_of(recording_.value(info.root).spec.dtype));
@@ -235,7 +235,7 @@ class Finder {
     open_->last = command;
     auto& kernels = result_.programs[open_->program].commands;
     if (open_->entries.size() >= fewest_entries_) {
-      result_.chains.push_back(std::move(*open_));
+      result_.batches.push_back(std::move(*open_));
       kernels_kept_ = kernels.size();
     } else {
       std::erase_if(kernels_, [&](const auto& kernel) { return kernel.second >= kernels_kept_; });
@@ -251,44 +251,45 @@ class Finder {
   const DeviceInfo& device_;
   const std::size_t fewest_entries_, end_;
   std::vector<std::size_t> own_place_;  ///< by root value
-  Chains result_;
-  std::optional<Chain> open_;
+  LaunchBatches result_;
+  std::optional<LaunchBatch> open_;
   bool full_ = false;  ///< the last program takes no more kernels
   std::vector<Touch> since_;
-  std::int64_t tasks_ = 0;                                    ///< of the open chain
+  std::int64_t tasks_ = 0;                                    ///< of the open batch
   std::map<const Launch*, std::size_t, LessKernel> kernels_;  ///< of the last program
-  std::size_t kernels_kept_ = 0;                              ///< of them those of chains that are kept
+  std::size_t kernels_kept_ = 0;                              ///< of them those of batches that are kept
   std::map<const Launch*, bool, LessKernel> may_;
 };
 
 }  // namespace
 
-Chains find_chains(const Recording& recording, const Placement& placement, const DeviceInfo& device, std::size_t fewest_entries,
-                   std::size_t end) {
+LaunchBatches find_launch_batches(const Recording& recording, const Placement& placement, const DeviceInfo& device,
+                                  std::size_t fewest_entries, std::size_t end) {
   return Finder(recording, placement, device, fewest_entries, end)();
 }
 
-std::vector<std::uint64_t> chain_list(const Recording& recording, const Chain& chain, const std::vector<std::uint64_t>& values,
-                                      const std::vector<bool>& left_out, std::size_t groups) {
+std::vector<std::uint64_t> batch_list(const Recording& recording, const LaunchBatch& batch,
+                                      const std::vector<std::uint64_t>& values, const std::vector<bool>& left_out,
+                                      std::size_t groups) {
   // Whoever waits for longer than some of what all of it takes waits for a thread that has no core.
   constexpr double cycles = 2500, least = 100;  // of a microsecond; and microseconds
-  const auto patience = static_cast<std::uint64_t>(cycles * std::max(chain.microseconds / 8, least));
+  const auto patience = static_cast<std::uint64_t>(cycles * std::max(batch.microseconds / 8, least));
   std::vector<std::uint64_t> list{0, groups, patience, values.size() + 1, 0};
   list.insert(list.end(), values.begin(), values.end());
   std::uint64_t tasks = 0, after = 0;
-  for (std::size_t k = 0; k < chain.entries.size(); ++k) {
-    const auto& entry = chain.entries[k];
+  for (std::size_t k = 0; k < batch.entries.size(); ++k) {
+    const auto& entry = batch.entries[k];
     const auto& global = std::get<Launch>(recording.commands()[entry.command]).global();
     std::uint64_t its_tasks = left_out[k] ? 0 : 1;
     for (auto size : global) its_tasks *= size;
     if (entry.waits) after = tasks;
     const auto size = [&](std::size_t axis) { return axis < global.size() ? std::uint64_t{global[axis]} : 1; };
     list.insert(list.end(),
-                {entry.kernel, ChainList::arguments + entry.words.size(), its_tasks, after, size(0), size(1), size(2)});
+                {entry.kernel, BatchList::arguments + entry.words.size(), its_tasks, after, size(0), size(1), size(2)});
     list.insert(list.end(), entry.words.begin(), entry.words.end());
     tasks += its_tasks;
   }
-  list[ChainList::tasks] = tasks;
+  list[BatchList::tasks] = tasks;
   return list;
 }
 

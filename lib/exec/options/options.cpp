@@ -57,6 +57,7 @@ ForceSolver::ForceSolver(std::string op, Choice listed) : scope_(forcing({std::m
 
 NoFusion::NoFusion() : scope_(changed([](Options& options) { options.fuses = false; })) {}
 NoReuse::NoReuse() : scope_(changed([](Options& options) { options.shares = false; })) {}
-WithChains::WithChains(ChainMode mode) : scope_(changed([&](Options& options) { options.chains = mode; })) {}
+WithLaunchBatches::WithLaunchBatches(LaunchBatchMode mode)
+    : scope_(changed([&](Options& options) { options.launch_batches = mode; })) {}
 
 }  // namespace clnet::exec

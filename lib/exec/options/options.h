@@ -12,9 +12,9 @@
 
 namespace clnet::exec {
 
-/// When a run of short launches becomes one command. off: never. on: where it pays, once a plan has run often. now: the same from
-/// the first run on. always: on any device that runs kernels for CPUs, for tests.
-enum class ChainMode : std::uint8_t { off, on, now, always };
+/// When a run of short launches becomes one command. off: never. automatic: where it pays, once a plan has run often. eager: the
+/// same from the first run on. force: on any device that runs kernels for CPUs, for tests.
+enum class LaunchBatchMode : std::uint8_t { off, automatic, eager, force };
 
 /// The solver for an operation. Unsupported is thrown where it refuses, or lacks the configuration for the problem.
 struct ForcedSolver {
@@ -25,13 +25,13 @@ struct ForcedSolver {
 };
 
 struct Options {
-  std::vector<ForcedSolver> solvers = {};          ///< of those of one operation the last counts
-  bool fuses = true;                               ///< false: every operation is a kernel of its own
-  bool shares = true;                              ///< false: a buffer for every value, nothing in place or kept between runs
-  bool tunes = true;                               ///< solvers may be measured where CLNET_TUNE says so
-  std::optional<ChainMode> chains = std::nullopt;  ///< nothing: as CLNET_LAUNCH_BATCHES says
-  std::string_view refusal = {};                   ///< why nothing may be evaluated; empty: it may
-  std::optional<AnomalyOptions> anomaly = std::nullopt;  ///< DetectAnomaly looks for one
+  std::vector<ForcedSolver> solvers = {};  ///< of those of one operation the last counts
+  bool fuses = true;                       ///< false: every operation is a kernel of its own
+  bool shares = true;                      ///< false: a buffer for every value, nothing in place or kept between runs
+  bool tunes = true;                       ///< solvers may be measured where CLNET_TUNE says so
+  std::optional<LaunchBatchMode> launch_batches = std::nullopt;  ///< nothing: as CLNET_LAUNCH_BATCHES says
+  std::string_view refusal = {};                                 ///< why nothing may be evaluated; empty: it may
+  std::optional<AnomalyOptions> anomaly = std::nullopt;          ///< DetectAnomaly looks for one
 
   /// This thread's options: CLNET_FUSION and CLNET_MEMORY_SHARING, changed by the scopes below.
   static const Options& now();
@@ -83,9 +83,9 @@ class NoReuse {
   OptionsScope scope_;
 };
 
-class WithChains {
+class WithLaunchBatches {
  public:
-  explicit WithChains(ChainMode mode);
+  explicit WithLaunchBatches(LaunchBatchMode mode);
 
  private:
   OptionsScope scope_;

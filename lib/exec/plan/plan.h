@@ -62,21 +62,21 @@ class Plan {
     std::vector<std::shared_ptr<DeviceValue>> results;      ///< values of `keep`
     std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< overwritten leaves' values, permanently
   };
-  /// Enqueues all commands; `chains` as in Options. The context's lock is held. After any exception the next run is right. A leaf
+  /// Enqueues all commands; `mode` as in Options. The context's lock is held. After any exception the next run is right. A leaf
   /// given beyond rewriting (Gift::any) is unchanged, or marked as overwritten; in that case the exception is LostInPlace. A call
   /// that the driver refuses is repeated first.
   Made replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
-              std::optional<ChainMode> chains);
+              std::optional<LaunchBatchMode> mode);
 
   /// Call it when the first run is done.
   void note_first_run(const ocl::Context& device);
 
   std::size_t kernels() const { return kernels_; }
   std::size_t host_calls() const { return host_calls_; }
-  /// See ChainCommands.
-  bool take_first_run() { return chains_.take_first_run(); }
+  /// See BatchCommands.
+  bool take_first_run() { return batches_.take_first_run(); }
   /// The number of commands of a run like the last one.
-  std::size_t commands() const { return kernels_ + host_calls_ - std::min(kernels_, chains_.spared()); }
+  std::size_t commands() const { return kernels_ + host_calls_ - std::min(kernels_, batches_.spared()); }
   /// Bytes of the intermediates with the arena's sharing, and without.
   std::size_t planned_bytes() const { return placement_.layout.bytes(); }
   std::size_t naive_bytes() const { return placement_.naive_bytes; }
@@ -141,7 +141,7 @@ class Plan {
   std::vector<ValueId> keep_;
   Placement placement_;
   std::vector<Step> steps_;
-  ChainCommands chains_;
+  BatchCommands batches_;
   std::vector<ocl::KernelToBuild> compiled_by_run_;  ///< kernels compiled by the first run, in this process
   std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;
   std::uint64_t arguments_set_ = 0;

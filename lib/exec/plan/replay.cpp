@@ -45,17 +45,17 @@ class Plan::Run : public HostContext {
     if (verify_enabled()) verify(view(plan_.recording_, placement_, plan_.keep_, run_places(), run_forms(), granted_));
   }
 
-  Made operator()(std::optional<ChainMode> chains) {
+  Made operator()(std::optional<LaunchBatchMode> mode) {
     static const bool poison = env::flag("CLNET_POISON");
     // A profiler shows each launch, and poison comes between launches.
-    const bool chained = (!poison || chains) && !device_.profiler().enabled() &&
-                         plan_.chains_.ready(plan_.recording_, placement_, device_, chains, tail_);
-    std::size_t behind_chain = 0;
+    const bool batched = (!poison || mode) && !device_.profiler().enabled() &&
+                         plan_.batches_.ready(plan_.recording_, placement_, device_, mode, tail_);
+    std::size_t behind_batch = 0;
     for (auto& step : plan_.steps_) {
-      if (step.command < behind_chain) continue;
-      if (const auto* chain = chained ? plan_.chains_.at(step.command, tail_) : nullptr) {
-        enqueue(*chain);
-        behind_chain = chain->last;
+      if (step.command < behind_batch) continue;
+      if (const auto* batch = batched ? plan_.batches_.at(step.command, tail_) : nullptr) {
+        enqueue(*batch);
+        behind_batch = batch->last;
         continue;
       }
       if (is_left_out(step)) continue;
@@ -234,13 +234,13 @@ class Plan::Run : public HostContext {
     if (verify_enabled()) verify_arguments(launch, step);
   }
 
-  void enqueue(const Chain& chain) {
-    plan_.chains_.enqueue(chain, plan_.recording_, device_,
-                          {[&](std::size_t segment) -> const ocl::BufferPtr& { return arena_.segment(segment); },
-                           [&](std::size_t root) -> const ocl::BufferPtr& { return spots_[root].buffer; },
-                           [&](ValueId leaf) { return spots_[static_cast<std::size_t>(leaf)].first; },
-                           [&](ValueId leaf) { return argument_bits(leaf, spec(static_cast<std::size_t>(leaf)).dtype); },
-                           [&](std::size_t command) { return is_left_out(plan_.steps_[command]); }});
+  void enqueue(const LaunchBatch& batch) {
+    plan_.batches_.enqueue(batch, plan_.recording_, device_,
+                           {[&](std::size_t segment) -> const ocl::BufferPtr& { return arena_.segment(segment); },
+                            [&](std::size_t root) -> const ocl::BufferPtr& { return spots_[root].buffer; },
+                            [&](ValueId leaf) { return spots_[static_cast<std::size_t>(leaf)].first; },
+                            [&](ValueId leaf) { return argument_bits(leaf, spec(static_cast<std::size_t>(leaf)).dtype); },
+                            [&](std::size_t command) { return is_left_out(plan_.steps_[command]); }});
   }
 
   void launch(const Launch& launch, const Step& step, ocl::Context::Failing failing = ocl::Context::Failing::told) {
@@ -315,7 +315,7 @@ class Plan::Run : public HostContext {
 };
 
 Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
-                        std::optional<ChainMode> chains) {
+                        std::optional<LaunchBatchMode> mode) {
   std::unique_ptr<Run> run;
   try {
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
@@ -326,7 +326,7 @@ Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached
     arena.clear();
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   }
-  return (*run)(chains);
+  return (*run)(mode);
 }
 
 }  // namespace clnet::exec
