@@ -23,28 +23,28 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t largest_trial_file = 1 << 20;
+constexpr std::uint64_t largest_probe_file = 1 << 20;
 constexpr std::string_view begun = "begun";
 /// For so long another process may be at it; then it has crashed.
-constexpr auto longest_trial = std::chrono::minutes(1);
+constexpr auto longest_probe = std::chrono::minutes(1);
 
 /// What was written; nothing where there is no such file, or one of another driver or state of the kernels.
-std::optional<std::string> read_outcome(const Trial& trial, const std::string& path, const DeviceInfo& device) {
+std::optional<std::string> read_outcome(const CapabilityProbe& probe, const std::string& path, const DeviceInfo& device) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return std::nullopt;
   try {
-    const auto content = json::parse(file::read(path, largest_trial_file));
+    const auto content = json::parse(file::read(path, largest_probe_file));
     if (content.at("for").get<std::string>() != identity(device)) return std::nullopt;
     return content.at("fault").get<std::string>();
   } catch (const FileError& error) {
-    logging::print(logging::Level::plan, "what is known of {} is ignored: {}", trial.what, error.what());
+    logging::print(logging::Level::plan, "what is known of {} is ignored: {}", probe.what, error.what());
   } catch (const json::exception&) {
-    logging::print(logging::Level::plan, "what is known of {} is ignored: {}: is damaged", trial.what, path);
+    logging::print(logging::Level::plan, "what is known of {} is ignored: {}: is damaged", probe.what, path);
   }
   return std::nullopt;
 }
 
-void write_outcome(const Trial& trial, const std::string& path, const DeviceInfo& device, std::string_view fault) {
+void write_outcome(const CapabilityProbe& probe, const std::string& path, const DeviceInfo& device, std::string_view fault) {
   try {
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
@@ -52,17 +52,17 @@ void write_outcome(const Trial& trial, const std::string& path, const DeviceInfo
     file::replace(path,
                   json{{"for", identity(device)}, {"fault", fault}}.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
   } catch (const FileError& error) {
-    logging::print(logging::Level::plan, "what is known of {} is not kept on disk: {}", trial.what, error.what());
+    logging::print(logging::Level::plan, "what is known of {} is not kept on disk: {}", probe.what, error.what());
   }
 }
 
 /// Nothing where it has to be tried.
-std::optional<std::string> known_fault(const Trial& trial, const std::string& path, const DeviceInfo& device) {
-  auto outcome = read_outcome(trial, path, device);
+std::optional<std::string> known_fault(const CapabilityProbe& probe, const std::string& path, const DeviceInfo& device) {
+  auto outcome = read_outcome(probe, path, device);
   if (outcome != begun) return outcome;
   std::error_code code;
   const auto age = std::filesystem::file_time_type::clock::now() - std::filesystem::last_write_time(path, code);
-  if (!code && age >= age.zero() && age < longest_trial) return std::nullopt;
+  if (!code && age >= age.zero() && age < longest_probe) return std::nullopt;
   return fmt::format("a process that tried them ended there; removing {} tries them again", path);
 }
 
@@ -79,10 +79,10 @@ bool computes(const ::cl::Device& device) {
 }
 
 /// The fault, or empty.
-std::string tried(const DeviceInfo& device, const Trial& trial) {
-  const auto path = trial_file(device, trial.name);
+std::string tried(const DeviceInfo& device, const CapabilityProbe& probe) {
+  const auto path = probe_file(device, probe.name);
   if (path)
-    if (auto known = known_fault(trial, *path, device)) return *known;
+    if (auto known = known_fault(probe, *path, device)) return *known;
   for (const auto& candidate : candidates()) {
     const auto& info = candidate.info;
     if (info.platform_index != device.platform_index || info.device_index != device.device_index || info.name != device.name ||
@@ -91,9 +91,9 @@ std::string tried(const DeviceInfo& device, const Trial& trial) {
     try {
       if (!checked("trying a device's memory", [&] { return computes(candidate.device); })) return {};
       // A compiler that crashes does so once; who is started again within a minute leaves the time of the first.
-      if (path && read_outcome(trial, *path, device) != begun) write_outcome(trial, *path, device, begun);
-      auto fault = trial.run(candidate.device, info);
-      if (path) write_outcome(trial, *path, device, fault);
+      if (path && read_outcome(probe, *path, device) != begun) write_outcome(probe, *path, device, begun);
+      auto fault = probe.run(candidate.device, info);
+      if (path) write_outcome(probe, *path, device, fault);
       return fault;
     } catch (const Error& error) {
       // It may be short of memory, which says nothing of the next process.
@@ -107,33 +107,33 @@ std::string tried(const DeviceInfo& device, const Trial& trial) {
 
 }  // namespace
 
-std::string fault_of(const DeviceInfo& device, const Trial& trial) {
+std::string capability_fault(const DeviceInfo& device, const CapabilityProbe& probe) {
   // Never destroyed: at exit another thread may still plan.
   static auto& faults = *new OncePerKey<std::string>;
   const auto key = fmt::format("{}:{} {} {} {} {}", device.platform_index, device.device_index, device.name,
-                               device.driver_version, device.generation, trial.name);
+                               device.driver_version, device.generation, probe.name);
   return faults.get(key, [&] {
-    auto fault = tried(device, trial);
-    logging::print(logging::Level::plan, "{} of {} ({}): {}", trial.what, device.name, trial.claim,
+    auto fault = tried(device, probe);
+    logging::print(logging::Level::plan, "{} of {} ({}): {}", probe.what, device.name, probe.claim,
                    fault.empty() ? "in order" : fault);
     return fault;
   });
 }
 
-std::optional<std::string> kept_fault(const DeviceInfo& device, std::string_view name) {
-  const auto path = trial_file(device, name);
+std::optional<std::string> kept_capability_fault(const DeviceInfo& device, std::string_view name) {
+  const auto path = probe_file(device, name);
   if (!path) return std::nullopt;
   return known_fault({.what = name, .name = std::string(name), .claim = {}, .run = {}}, *path, device);
 }
 
-std::optional<std::string> trial_file(const DeviceInfo& device, std::string_view name) {
+std::optional<std::string> probe_file(const DeviceInfo& device, std::string_view name) {
   const auto folder = env::cache_folder();
   if (!folder) return std::nullopt;
   const auto hash = Hash().add(device.name).add(device.driver_version).add(device.generation).hex();
   return (std::filesystem::path(*folder) / fmt::format("{}-{}.json", name, hash)).string();
 }
 
-Probe build_probe(ProgramCache& programs, const ProgramSource& program) {
+ProbeKernel build_probe_kernel(ProgramCache& programs, const ProgramSource& program) {
   try {
     return {programs.kernel(program, program.name), {}};
   } catch (const BuildError& error) {

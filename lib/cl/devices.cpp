@@ -96,7 +96,7 @@ DeviceInfo describe(const cl::Device& device) {
     info.unified_memory = device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>() != 0;
     info.images = device.getInfo<CL_DEVICE_IMAGE_SUPPORT>() != 0;
     const auto words = trimmed(device.getInfo<CL_DEVICE_EXTENSIONS>());
-    describe_generation(device, words, info);
+    describe_gpu_architecture(device, words, info);
     std::istringstream extensions(words);
     for (std::string extension; extensions >> extension;) {
       if (extension == "cl_khr_fp16") info.fp16 = true;

@@ -47,13 +47,14 @@ bool has_word(std::string_view words, std::string_view word) {
 
 }  // namespace
 
-int compute_capability(std::string_view generation) {
+int compute_capability(std::string_view architecture) {
   int capability = 0;
-  if (generation.starts_with("sm_")) std::from_chars(generation.data() + 3, generation.data() + generation.size(), capability);
+  if (architecture.starts_with("sm_"))
+    std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), capability);
   return capability;
 }
 
-std::string intel_generation(std::uint32_t ip_version) {
+std::string intel_architecture(std::uint32_t ip_version) {
   // Architecture, release and revision in 10, 8 and 14 bits: gen9 is 9.0.9, Arc A770 12.55.8.
   const auto architecture = ip_version >> 22, release = ip_version >> 14 & 0xff;
   if (architecture == 12) return release < 50 ? "xe-lp" : release < 60 ? "xe-hpg" : release < 70 ? "xe-hpc" : "xe-lpg";
@@ -61,15 +62,15 @@ std::string intel_generation(std::uint32_t ip_version) {
   return fmt::format("xe{}", architecture / 10);
 }
 
-bool has_matrix_units(std::string_view generation) {
+bool has_matrix_units(std::string_view architecture) {
   // TU116 and TU117 call themselves sm_75 and have none.
-  if (const int capability = compute_capability(generation); capability > 0) return capability >= 70 && capability != 75;
+  if (const int capability = compute_capability(architecture); capability > 0) return capability >= 70 && capability != 75;
   for (const std::string_view prefix : {"gfx908", "gfx90a", "gfx94", "gfx95", "gfx11", "gfx12"})
-    if (generation.starts_with(prefix)) return true;
+    if (architecture.starts_with(prefix)) return true;
   return false;
 }
 
-void describe_generation(const cl::Device& device, std::string_view extensions, DeviceInfo& info) {
+void describe_gpu_architecture(const cl::Device& device, std::string_view extensions, DeviceInfo& info) {
   info.work_group_multiple = ask<std::size_t>(device, work_group_multiple);
   info.cache = ask<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   info.cache_line = ask<cl_uint>(device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
@@ -86,7 +87,7 @@ void describe_generation(const cl::Device& device, std::string_view extensions, 
   }
   if (has_word(extensions, "cl_intel_device_attribute_query")) {
     // CPUs have the extension, too, and not these questions.
-    if (const auto version = ask<cl_uint>(device, ip_version_intel); version > 0) info.generation = intel_generation(version);
+    if (const auto version = ask<cl_uint>(device, ip_version_intel); version > 0) info.generation = intel_architecture(version);
   }
   info.matrix_units = has_matrix_units(info.generation) || has_word(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
 }

@@ -51,7 +51,7 @@ std::uint32_t bits_of(float value, UnitElement element) {
   return (bits >> 16 & 0x8000U) | ((bits & 0x7fffffffU) - 0x38000000U) >> 13;
 }
 
-std::string trial_name(UnitElement element) { return fmt::format("matrix-units-{}", to_string(element)); }
+std::string probe_name(UnitElement element) { return fmt::format("matrix-units-{}", to_string(element)); }
 
 }  // namespace
 
@@ -66,14 +66,14 @@ std::string_view to_string(UnitElement element) {
 std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device) {
   // A simulator that checks accesses says that it is a GPU.
   if (device.type == DeviceType::cpu || !device.reuses_buffers) return emulated;
-  const std::string_view generation = device.generation;
-  const int capability = compute_capability(generation);
+  const std::string_view architecture = device.generation;
+  const int capability = compute_capability(architecture);
   if (capability >= 80) return mma_sm80;
   if (capability >= 75) return mma_sm75;
   // Which items hold what depends on how many run together.
-  if (generation.starts_with("gfx11") && device.sub_group_size == 32) return wmma;
+  if (architecture.starts_with("gfx11") && device.sub_group_size == 32) return wmma;
   for (const std::string_view prefix : {"gfx908", "gfx90a", "gfx94", "gfx95"})
-    if (generation.starts_with(prefix) && device.sub_group_size == 64) return mfma;
+    if (architecture.starts_with(prefix) && device.sub_group_size == 64) return mfma;
   // Which of the two ways Intel's extension offers follows from this.
   if (device.matrix_units && device.smallest_sub_group == 8) return dpas8;
   if (device.matrix_units && device.smallest_sub_group == 16) return dpas16;
@@ -90,7 +90,7 @@ std::vector<std::string> defines_of(const MatrixUnit& unit, UnitElement element)
 }
 
 std::optional<std::string> matrix_units_file(const DeviceInfo& device, UnitElement element) {
-  return trial_file(device, trial_name(element));
+  return probe_file(device, probe_name(element));
 }
 
 std::vector<std::pair<UnitElement, std::string>> matrix_unit_states(const DeviceInfo& device) {
@@ -100,7 +100,7 @@ std::vector<std::pair<UnitElement, std::string>> matrix_unit_states(const Device
   for (const auto element : {UnitElement::f16, UnitElement::bf16, UnitElement::tf32}) {
     std::string state(missing(device, *unit, element));
     if (state.empty()) {
-      const auto fault = kept_fault(device, trial_name(element));
+      const auto fault = kept_capability_fault(device, probe_name(element));
       state = !fault ? "not tried yet" : fault->empty() ? "work" : *fault;
     }
     result.emplace_back(element, std::move(state));
@@ -114,12 +114,12 @@ std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitEle
   if (const auto reason = missing(device, *unit, element); !reason.empty())
     return fmt::format("the device's matrix units do not do: {}", reason);
   if (unit->name == emulated.name) return std::nullopt;
-  const auto fault = fault_of(device, {.what = "matrix units",
-                                       .name = trial_name(element),
-                                       .claim = fmt::format("{}, {}", unit->name, to_string(element)),
-                                       .run = [&](const ::cl::Device& found, const DeviceInfo& info) {
-                                         return try_matrix_unit(found, info, *unit, element);
-                                       }});
+  const auto fault = capability_fault(device, {.what = "matrix units",
+                                               .name = probe_name(element),
+                                               .claim = fmt::format("{}, {}", unit->name, to_string(element)),
+                                               .run = [&](const ::cl::Device& found, const DeviceInfo& info) {
+                                                 return try_matrix_unit(found, info, *unit, element);
+                                               }});
   if (fault.empty()) return std::nullopt;
   return fmt::format("the device's matrix units do not do: {}", fault);
 }
@@ -150,7 +150,7 @@ std::string try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, 
     ProgramCache programs(context, device, info);
     ProgramSource program{.name = "matrix_units_probe", .source = {}, .defines = {}};
     for (const auto& name : defines_of(unit, element)) program.defines[name] = "1";
-    auto [kernel, refusal] = build_probe(programs, program);
+    auto [kernel, refusal] = build_probe_kernel(programs, program);
     if (!refusal.empty()) return refusal;
     kernel.setArg(0, inputs[0]);
     kernel.setArg(1, inputs[1]);

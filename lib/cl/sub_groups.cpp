@@ -23,13 +23,13 @@ constexpr const char* file_name = "sub-groups";
 
 std::optional<std::string_view> claimed_sub_groups(const DeviceInfo& device) {
   if (device.max_work_group_size < group) return std::nullopt;
-  const std::string_view generation = device.generation;
-  if (compute_capability(generation) >= 70 && device.sub_group_size == 32) return "shfl";
+  const std::string_view architecture = device.generation;
+  if (compute_capability(architecture) >= 70 && device.sub_group_size == 32) return "shfl";
   for (const std::string_view prefix : {"gfx8", "gfx9"})
-    if (generation.starts_with(prefix) && device.sub_group_size == 64) return "bpermute64";
+    if (architecture.starts_with(prefix) && device.sub_group_size == 64) return "bpermute64";
   // Waves of 64 are two halves there that see only their own values.
   for (const std::string_view prefix : {"gfx10", "gfx11", "gfx12"})
-    if (generation.starts_with(prefix) && device.sub_group_size == 32) return "bpermute32";
+    if (architecture.starts_with(prefix) && device.sub_group_size == 32) return "bpermute32";
   if (device.subgroups && device.smallest_sub_group > 0) return "intel";
   return std::nullopt;
 }
@@ -37,7 +37,7 @@ std::optional<std::string_view> claimed_sub_groups(const DeviceInfo& device) {
 std::optional<std::string_view> sub_groups(const DeviceInfo& device) {
   const auto way = claimed_sub_groups(device);
   if (!way) return std::nullopt;
-  const auto fault = fault_of(
+  const auto fault = capability_fault(
       device, {.what = "sub-groups",
                .name = file_name,
                .claim = std::string(*way),
@@ -47,11 +47,11 @@ std::optional<std::string_view> sub_groups(const DeviceInfo& device) {
 
 std::string sub_groups_state(const DeviceInfo& device) {
   if (!claimed_sub_groups(device)) return "";
-  const auto fault = kept_fault(device, file_name);
+  const auto fault = kept_capability_fault(device, file_name);
   return !fault ? "not tried yet" : fault->empty() ? "work" : *fault;
 }
 
-std::optional<std::string> sub_groups_file(const DeviceInfo& device) { return trial_file(device, file_name); }
+std::optional<std::string> sub_groups_file(const DeviceInfo& device) { return probe_file(device, file_name); }
 
 std::string try_sub_groups(const ::cl::Device& device, const DeviceInfo& info, std::string_view way) {
   // Whole numbers whose sums are exact in any order, and differ for any two neighbours.
@@ -62,9 +62,9 @@ std::string try_sub_groups(const ::cl::Device& device, const DeviceInfo& info, s
     const ::cl::CommandQueue queue(context, device);
     ProgramCache programs(context, device, info);
     auto [kernel, refusal] =
-        build_probe(programs, {.name = "sub_groups_probe",
-                               .source = {},
-                               .defines = {{"GROUP", std::to_string(group)}, {fmt::format("SUB_GROUPS_{}", way), "1"}}});
+        build_probe_kernel(programs, {.name = "sub_groups_probe",
+                                      .source = {},
+                                      .defines = {{"GROUP", std::to_string(group)}, {fmt::format("SUB_GROUPS_{}", way), "1"}}});
     if (!refusal.empty()) return refusal;
     std::vector<float> results;
     for (std::size_t threads = 1; threads <= group; threads *= 2) results.resize(results.size() + 2 * group);

@@ -14,7 +14,7 @@ namespace clnet::ocl {
 /// the architecture, Intel's from its extension. In groups of 256 work-items.
 std::optional<std::string_view> claimed_sub_groups(const DeviceInfo& device);
 
-/// The same where it works: the first call tries it, as fault_of() does (lib/cl/capability_probe.h).
+/// The same where it works: the first call tries it, as capability_fault() does (lib/cl/capability_probe.h).
 std::optional<std::string_view> sub_groups(const DeviceInfo& device);
 
 /// A report for users, without a trial: "work", "not tried yet", or the fault. Empty where none is claimed.

@@ -18,7 +18,7 @@ namespace {
 struct Known {
   std::string_view device, generation, kind;
   std::size_t sub_group, smallest;
-  bool matrix_units;          ///< as the generation says
+  bool matrix_units;          ///< as the architecture says
   std::string_view unit;      ///< what clnet would try, empty: none
   std::string_view together;  ///< how sub-groups exchange values
   std::int64_t units;         ///< that hold work-groups
@@ -49,7 +49,7 @@ constexpr std::array table{
 
 }  // namespace
 
-TEST_CASE("a device tells its generation, by which its class is found") {
+TEST_CASE("a device tells its architecture, by which its class is found") {
   const std::string device = std::getenv("NULL_OPENCL_DEVICE");
   const auto info = Device::current().info();
   // Older drivers than OpenCL 3.0 do not tell.

@@ -53,7 +53,7 @@ std::string fault_with(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("GPUs exchange values by their generation or extension") {
+TEST_CASE("GPUs exchange values by their architecture or extension") {
   CHECK(claimed(gpu_info("sm_70")) == "shfl");
   CHECK(claimed(gpu_info("sm_86")) == "shfl");
   CHECK(claimed(gpu_info("sm_61")) == "none");

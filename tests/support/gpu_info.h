@@ -7,11 +7,11 @@
 
 namespace clnet::test {
 
-inline DeviceInfo gpu_info(const std::string& generation, std::size_t sub_group = 32, int compute_units = 16) {
+inline DeviceInfo gpu_info(const std::string& architecture, std::size_t sub_group = 32, int compute_units = 16) {
   DeviceInfo info;
   info.name = "a GPU of the tests";
   info.type = DeviceType::gpu;
-  info.generation = generation;
+  info.generation = architecture;
   info.sub_group_size = sub_group;
   info.compute_units = compute_units;
   info.max_work_group_size = 256;

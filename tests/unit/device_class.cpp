@@ -25,12 +25,12 @@ DeviceInfo cpu(int lanes) {
   return info;
 }
 
-DeviceInfo gpu(const char* vendor, const char* generation, std::size_t together) {
+DeviceInfo gpu(const char* vendor, const char* architecture, std::size_t together) {
   DeviceInfo info;
   info.name = "a GPU that is not here";
   info.type = DeviceType::gpu;
   info.vendor = vendor;
-  info.generation = generation;
+  info.generation = architecture;
   info.sub_group_size = together;
   return info;
 }
@@ -50,34 +50,34 @@ TEST_CASE("device classes: by what a device can do") {
     CHECK(device_class(wide).name == "cpu-16-" + rate);
   }
   CHECK(device_class(cpu(1)).name == "other");
-  for (const auto& [generation, name] : {std::pair{"sm_52", "nvidia-sm50"},
-                                         {"sm_72", "nvidia-sm70"},
-                                         {"sm_75", "nvidia-sm75"},
-                                         {"sm_80", "nvidia-sm80"},
-                                         {"sm_87", "nvidia-sm86"},
-                                         {"sm_89", "nvidia-sm86"},
-                                         {"sm_90", "nvidia-sm90"},
-                                         {"sm_103", "nvidia-sm90"},
-                                         {"sm_121", "nvidia-sm86"}})
-    CHECK(device_class(gpu("NVIDIA Corporation", generation, 32)).name == name);
-  for (const auto& [generation, name] : {std::pair{"gfx803", "amd-gcn"},
-                                         {"gfx906", "amd-gcn"},
-                                         {"gfx90c", "amd-gcn"},
-                                         {"gfx908", "amd-cdna"},
-                                         {"gfx90a", "amd-cdna"},
-                                         {"gfx950", "amd-cdna"},
-                                         {"gfx1010", "amd-rdna"},
-                                         {"gfx1103", "amd-rdna3"},
-                                         {"gfx1200", "amd-rdna3"}})
-    CHECK(device_class(gpu("Advanced Micro Devices, Inc.", generation, 64)).name == name);
-  for (const auto& [generation, name] : {std::pair{"gen11", "intel-gen9"},
-                                         {"xe-lp", "intel-xe-lp"},
-                                         {"xe-lpg", "intel-xe-hpg"},
-                                         {"xe-hpg", "intel-xe-hpg"},
-                                         {"xe-hpc", "intel-xe-hpc"},
-                                         {"xe3", "intel-xe-hpc"}})
-    CHECK(device_class(gpu("Intel(R) Corporation", generation, 32)).name == name);
-  // A driver that tells no generation.
+  for (const auto& [architecture, name] : {std::pair{"sm_52", "nvidia-sm50"},
+                                           {"sm_72", "nvidia-sm70"},
+                                           {"sm_75", "nvidia-sm75"},
+                                           {"sm_80", "nvidia-sm80"},
+                                           {"sm_87", "nvidia-sm86"},
+                                           {"sm_89", "nvidia-sm86"},
+                                           {"sm_90", "nvidia-sm90"},
+                                           {"sm_103", "nvidia-sm90"},
+                                           {"sm_121", "nvidia-sm86"}})
+    CHECK(device_class(gpu("NVIDIA Corporation", architecture, 32)).name == name);
+  for (const auto& [architecture, name] : {std::pair{"gfx803", "amd-gcn"},
+                                           {"gfx906", "amd-gcn"},
+                                           {"gfx90c", "amd-gcn"},
+                                           {"gfx908", "amd-cdna"},
+                                           {"gfx90a", "amd-cdna"},
+                                           {"gfx950", "amd-cdna"},
+                                           {"gfx1010", "amd-rdna"},
+                                           {"gfx1103", "amd-rdna3"},
+                                           {"gfx1200", "amd-rdna3"}})
+    CHECK(device_class(gpu("Advanced Micro Devices, Inc.", architecture, 64)).name == name);
+  for (const auto& [architecture, name] : {std::pair{"gen11", "intel-gen9"},
+                                           {"xe-lp", "intel-xe-lp"},
+                                           {"xe-lpg", "intel-xe-hpg"},
+                                           {"xe-hpg", "intel-xe-hpg"},
+                                           {"xe-hpc", "intel-xe-hpc"},
+                                           {"xe3", "intel-xe-hpc"}})
+    CHECK(device_class(gpu("Intel(R) Corporation", architecture, 32)).name == name);
+  // A driver that tells no architecture.
   auto intel = gpu("Intel(R) Corporation", "", 32);
   CHECK(device_class(intel).name == "intel-gen9");
   intel.matrix_units = true;
@@ -152,12 +152,12 @@ TEST_CASE("device classes: units that hold groups are not always what the driver
   CHECK(units_of(four) == 2);
 }
 
-TEST_CASE("Intel's generations by the version of their IP") {
+TEST_CASE("Intel's architectures by the version of their IP") {
   const auto ip = [](std::uint32_t architecture, std::uint32_t release, std::uint32_t revision) {
-    return ocl::intel_generation(architecture << 22 | release << 14 | revision);
+    return ocl::intel_architecture(architecture << 22 | release << 14 | revision);
   };
-  CHECK(ocl::intel_generation(0x02400009) == "gen9");
-  CHECK(ocl::intel_generation(0x030dc008) == "xe-hpg");
+  CHECK(ocl::intel_architecture(0x02400009) == "gen9");
+  CHECK(ocl::intel_architecture(0x030dc008) == "xe-hpg");
   CHECK(ip(11, 0, 0) == "gen11");
   CHECK(ip(12, 0, 0) == "xe-lp");
   CHECK(ip(12, 10, 0) == "xe-lp");

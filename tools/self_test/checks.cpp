@@ -80,9 +80,9 @@ Bytes bytes_of(const Tensor& tensor) {
 }
 
 /// A problem with its inputs in one dtype, and the results that it must have.
-class Trial {
+class PreparedProblem {
  public:
-  Trial(Problem problem, Dtype dtype) : problem_(std::move(problem)), dtype_(dtype) {
+  PreparedProblem(Problem problem, Dtype dtype) : problem_(std::move(problem)), dtype_(dtype) {
     for (const auto& input : problem_.inputs) {
       auto values = draw(input, values_.size() + 1);
       const Spec spec{input.shape, input.dtype == Dtype::f32 ? dtype : input.dtype};
@@ -157,13 +157,13 @@ class Trial {
   mutable std::vector<Values> want_;  ///< made once, when first asked for
 };
 
-/// Makes the trial when it is first asked for, so that listing checks costs nothing, and keeps only the last one.
-const Trial& shared_trial(const Problem& problem, Dtype dtype) {
+/// Prepares the problem when it is first asked for, so that listing checks costs nothing, and keeps only the last one.
+const PreparedProblem& shared_problem(const Problem& problem, Dtype dtype) {
   static std::string made_for;
-  static std::unique_ptr<Trial> last;
+  static std::unique_ptr<PreparedProblem> last;
   auto name = fmt::format("{} in {}", problem.name, to_string(dtype));
   if (!last || made_for != name) {
-    last = std::make_unique<Trial>(problem, dtype);
+    last = std::make_unique<PreparedProblem>(problem, dtype);
     made_for = std::move(name);
   }
   return *last;
@@ -182,10 +182,10 @@ void add_comparisons(std::vector<Check>& checks, const Problem& problem, Dtype d
                 .run = {}};
     if (!solver.empty()) check.name += fmt::format(" by {}:{}", problem.op, solver);
     check.run = [problem, dtype, solver, depth] {
-      const auto& trial = shared_trial(problem, dtype);
-      if (solver.empty()) return trial.compare(depth.repeats());
+      const auto& prepared = shared_problem(problem, dtype);
+      if (solver.empty()) return prepared.compare(depth.repeats());
       const exec::ForceSolver force(problem.op, solver);
-      return trial.compare(depth.repeats());
+      return prepared.compare(depth.repeats());
     };
     checks.push_back(std::move(check));
   }
@@ -200,13 +200,13 @@ void add_timings(std::vector<Check>& checks, const Problem& problem) {
         .name = "time of " + problem.name, .op = problem.op, .solver = solver, .limit = {}, .timed = problem.name, .run = {}};
     if (!solver.empty()) check.name += fmt::format(" by {}:{}", problem.op, solver);
     check.run = [problem, solver] {
-      const auto& trial = shared_trial(problem, Dtype::f32);
+      const auto& prepared = shared_problem(problem, Dtype::f32);
       CheckResult result;
       if (solver.empty()) {
-        result.milliseconds = trial.time();
+        result.milliseconds = prepared.time();
       } else {
         const exec::ForceSolver force(problem.op, solver);
-        result.milliseconds = trial.time();
+        result.milliseconds = prepared.time();
       }
       return result;
     };

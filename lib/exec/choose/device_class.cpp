@@ -24,7 +24,7 @@ constexpr std::int64_t kibi = 1024;
 
 // Units' registers and memory: NVIDIA's programming guide ("compute capabilities"), AMD's ISA documents and LLVM's AMDGPUUsage,
 // Intel's guide to optimizing for GPUs. Registers of the largest tile: tools/dev/offline_limits.txt, the most of matmul_gpu and
-// conv2d_gpu; where no compiler was asked, those of the generation that is closest.
+// conv2d_gpu; where no compiler was asked, those of the architecture that is closest.
 constexpr DeviceClass nvidia(std::string_view name, std::string_view what, std::int64_t lanes, std::int64_t local_kib,
                              std::int64_t largest_tile) {
   // A unit reads 32 words of local memory in a cycle.
@@ -103,19 +103,19 @@ std::string_view name_of_nvidia(int capability) {
   return capability < 90 || capability >= 120 ? "nvidia-sm86" : "nvidia-sm90";
 }
 
-std::string_view name_of_amd(std::string_view generation) {
-  if (begins_with_any(generation, {"gfx908", "gfx90a", "gfx94", "gfx95"})) return "amd-cdna";
-  if (begins_with_any(generation, {"gfx11", "gfx12"})) return "amd-rdna3";
-  return generation.starts_with("gfx10") ? "amd-rdna" : "amd-gcn";
+std::string_view name_of_amd(std::string_view architecture) {
+  if (begins_with_any(architecture, {"gfx908", "gfx90a", "gfx94", "gfx95"})) return "amd-cdna";
+  if (begins_with_any(architecture, {"gfx11", "gfx12"})) return "amd-rdna3";
+  return architecture.starts_with("gfx10") ? "amd-rdna" : "amd-gcn";
 }
 
-/// An older driver tells no generation, but which vectors its matrix units work on.
+/// An older driver tells no architecture, but which vectors its matrix units work on.
 std::string_view name_of_intel(const DeviceInfo& device) {
-  const std::string_view generation = device.generation;
-  if (begins_with_any(generation, {"xe-hpg", "xe-lpg"})) return "intel-xe-hpg";
-  if (generation == "xe-lp") return "intel-xe-lp";
-  if (generation.starts_with("xe")) return "intel-xe-hpc";
-  if (generation.empty() && device.matrix_units) return device.smallest_sub_group >= 16 ? "intel-xe-hpc" : "intel-xe-hpg";
+  const std::string_view architecture = device.generation;
+  if (begins_with_any(architecture, {"xe-hpg", "xe-lpg"})) return "intel-xe-hpg";
+  if (architecture == "xe-lp") return "intel-xe-lp";
+  if (architecture.starts_with("xe")) return "intel-xe-hpc";
+  if (architecture.empty() && device.matrix_units) return device.smallest_sub_group >= 16 ? "intel-xe-hpc" : "intel-xe-hpg";
   return "intel-gen9";
 }
 

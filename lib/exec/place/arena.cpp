@@ -169,7 +169,7 @@ void Arena::reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segme
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (segments_[i] && segments_[i]->bytes() >= segments[i]) continue;
     segments_[i].reset();  // first, so that both need not fit
-    ++generation_;
+    ++version_;
     segments_[i] = pool.allocate(segments[i], what);
   }
 }
@@ -183,7 +183,7 @@ std::size_t Arena::bytes() const {
 void Arena::clear() {
   if (segments_.empty()) return;
   segments_.clear();
-  ++generation_;
+  ++version_;
 }
 
 }  // namespace clnet::exec

@@ -38,13 +38,13 @@ class Arena {
   void reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segments, const std::function<std::string()>& what);
   const ocl::BufferPtr& segment(std::size_t index) const { return segments_[index]; }
   /// Changes with every change of a segment.
-  std::uint64_t generation() const { return generation_; }
+  std::uint64_t version() const { return version_; }
   void clear();
   std::size_t bytes() const;
 
  private:
   std::vector<ocl::BufferPtr> segments_;
-  std::uint64_t generation_ = 1;
+  std::uint64_t version_ = 1;
 };
 
 }  // namespace clnet::exec

@@ -127,8 +127,8 @@ class Plan {
     std::vector<BufferSlot> fixed, changing;  ///< in the arena; all others
     std::vector<ScalarSlot> scalars;
     double bytes = 0;
-    bool skipped = false;          ///< an empty range
-    std::uint64_t generation = 0;  ///< the arena's generation that its fixed arguments were set for
+    bool skipped = false;             ///< an empty range
+    std::uint64_t arena_version = 0;  ///< the arena's generation that its fixed arguments were set for
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }

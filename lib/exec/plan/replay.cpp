@@ -222,9 +222,9 @@ class Plan::Run : public HostContext {
 
   void set_arguments(const Launch& launch, Step& step) {
     try {
-      if (step.generation != arena_.generation()) {
+      if (step.arena_version != arena_.version()) {
         for (auto& slot : step.fixed) set(step.kernel, slot);
-        step.generation = arena_.generation();
+        step.arena_version = arena_.version();
       }
       for (auto& slot : step.changing) set(step.kernel, slot);
       for (auto& slot : step.scalars) set(step.kernel, slot);

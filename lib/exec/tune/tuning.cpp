@@ -144,11 +144,11 @@ void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& 
 }
 
 /// Runs one problem by its solvers.
-class Contest {
+class SolverBenchmark {
  public:
   /// `seconds`: after which no more choices are tried, but for the oracle.
-  Contest(const Node& node, Packed packed, ocl::Context& device, CachedValues& cached, const Tuning::Evaluate& evaluate,
-          double seconds)
+  SolverBenchmark(const Node& node, Packed packed, ocl::Context& device, CachedValues& cached, const Tuning::Evaluate& evaluate,
+                  double seconds)
       : node_(node),
         hints_(hints_of(node)),
         packed_(packed),
@@ -345,8 +345,8 @@ TuningFile::TuningFile(std::string path, std::string identity) : path_(std::move
   entries_ = load();
 }
 
-std::map<std::string, TuningFile::Entry> TuningFile::load() const {
-  std::map<std::string, Entry> result;
+std::map<std::string, TuningFile::Measurement> TuningFile::load() const {
+  std::map<std::string, Measurement> result;
   std::error_code code;
   if (!std::filesystem::exists(path_, code)) return result;
   try {
@@ -364,7 +364,7 @@ std::map<std::string, TuningFile::Entry> TuningFile::load() const {
   return result;
 }
 
-const TuningFile::Entry* TuningFile::find(const std::string& problem) const {
+const TuningFile::Measurement* TuningFile::find(const std::string& problem) const {
   const auto found = entries_.find(problem);
   return found == entries_.end() ? nullptr : &found->second;
 }
@@ -461,17 +461,17 @@ void Tuning::tune(const Subgraph& graph, ocl::Context& device, CachedValues& cac
   for (const auto& [text, problem] : ordered) {
     if (since(start) > *budget_) break;
     const auto* node = problem.node;
-    Contest contest(*node, problem.packed, device, cached, evaluate, *budget_ - since(start));
-    const auto trials = contest();
+    SolverBenchmark benchmark(*node, problem.packed, device, cached, evaluate, *budget_ - since(start));
+    const auto trials = benchmark();
     // Without the oracle (it may have failed, too) there is nothing to compare with.
     if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(solver_list(*node)).back()) continue;
     const auto tolerance = tolerance_of(node->outputs[0].dtype);
     const auto* best = &fastest_right(trials, tolerance, text);
     const auto likely =
-        std::find_if(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.solver == contest.likely(); });
+        std::find_if(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.solver == benchmark.likely(); });
     constexpr double clearly = 0.75;
     if (likely != trials.end() && &*likely != best && excess(*likely, trials.back(), tolerance) <= 1 &&
-        best->seconds > clearly * likely->seconds && !contest.is_faster(best->solver, likely->solver))
+        best->seconds > clearly * likely->seconds && !benchmark.is_faster(best->solver, likely->solver))
       best = &*likely;
     logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best->solver, best->seconds * 1e3));
     const std::lock_guard lock(mutex_);

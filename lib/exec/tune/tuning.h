@@ -36,7 +36,7 @@ const Trial& fastest_right(std::span<const Trial> trials, double tolerance, cons
 /// The choice for each problem, in a file for one device, one driver and one state of the kernels.
 class TuningFile {
  public:
-  struct Entry {
+  struct Measurement {
     std::string choice;  ///< as Choice::text()
     double milliseconds = 0;
   };
@@ -44,18 +44,18 @@ class TuningFile {
   /// `identity` is everything that the choices depend on. A file of another identity, or a damaged one, is ignored.
   TuningFile(std::string path, std::string identity);
 
-  const Entry* find(const std::string& problem) const;
-  void set(const std::string& problem, Entry entry) { entries_[problem] = std::move(entry); }
+  const Measurement* find(const std::string& problem) const;
+  void set(const std::string& problem, Measurement entry) { entries_[problem] = std::move(entry); }
   bool empty() const { return entries_.empty(); }
   const std::string& path() const { return path_; }
   /// Adds the choices to those in the file. A failed write is logged, and its choices are not kept.
   void save() const;
 
  private:
-  std::map<std::string, Entry> load() const;
+  std::map<std::string, Measurement> load() const;
 
   std::string path_, identity_;
-  std::map<std::string, Entry> entries_;
+  std::map<std::string, Measurement> entries_;
 };
 
 class Tuning : public Preferences {

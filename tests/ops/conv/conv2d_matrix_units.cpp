@@ -64,8 +64,8 @@ ops::Conv2dProblem problem(Dtype dtype, std::int64_t channels = 64) {
   return p;
 }
 
-DeviceInfo gpu(const std::string& generation, std::size_t sub_group = 32) {
-  return clnet::test::gpu_info(generation, sub_group, 80);
+DeviceInfo gpu(const std::string& architecture, std::size_t sub_group = 32) {
+  return clnet::test::gpu_info(architecture, sub_group, 80);
 }
 
 /// Each layout that the emulation has, or the unit of a GPU.
