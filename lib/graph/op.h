@@ -82,8 +82,8 @@ struct TuningHints {
   std::string_view list = {};
   /// Whether the solvers may be measured; overriders set false where they may not.
   bool measured = true;
-  /// Inputs with a batch as their first dimension. The oracle, which may take a thousand times as long, runs on a group of `unit`
-  /// items of it.
+  /// Inputs with a batch as their first dimension. The reference solver, which may take a thousand times as long, runs on a group
+  /// of `unit` items of it.
   std::vector<std::size_t> batches = {};
   std::int64_t unit = 1;
   /// An upper bound of the integers among its inputs; 0: none, and nothing is measured.

@@ -24,7 +24,7 @@ struct Mode {
 };
 
 /// Every operation's last solver, which accepts everything.
-std::string oracles() {
+std::string references() {
   std::string text;
   for (const auto& op : exec::ops_with_solvers())
     text += fmt::format("{}{}:{}", text.empty() ? "" : ",", op, exec::solver_names(op).back());
@@ -34,14 +34,14 @@ std::string oracles() {
 const std::vector<Mode>& modes() {
   static const std::vector<Mode> all{{"plan", {}},
                                      {"memory", {}},
-                                     {"reuse-off", {{"CLNET_MEMORY_SHARING", "0"}}},
+                                     {"sharing-off", {{"CLNET_MEMORY_SHARING", "0"}}},
                                      {"fusion-off", {{"CLNET_FUSION", "0"}}},
                                      {"eager", {{"CLNET_EAGER", "1"}}},
-                                     {"oracles", {{"CLNET_SOLVER", oracles()}}},
+                                     {"references", {{"CLNET_SOLVER", references()}}},
                                      // Also where a model of costs declines, as it does for most of what is small.
-                                     {"passes", {{"CLNET_SOLVER", "conv2d_strips:cpu"}}},
+                                     {"strips", {{"CLNET_SOLVER", "conv2d_strips:cpu"}}},
                                      {"poison", {{"CLNET_POISON", "1"}}},
-                                     {"chains", {{"CLNET_LAUNCH_BATCHES", "force"}}},
+                                     {"launch-batches", {{"CLNET_LAUNCH_BATCHES", "force"}}},
                                      // The tool spreads the operations over them.
                                      {"two-devices", {}},
                                      // With one unit also small tensors have several elements per work-item.

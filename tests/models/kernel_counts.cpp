@@ -12,8 +12,8 @@ using namespace clnet;
 
 namespace {
 
-/// Kernels of one step of SGD with momentum, with every operation by its oracle: those are one kernel each on all devices.
-/// In f16 it has a loss scale.
+/// Kernels of one step of SGD with momentum, with every operation by its reference solver: those are one kernel each on all
+/// devices. In f16 it has a loss scale.
 std::uint64_t kernels(const std::string& name, const Shape& image, std::int64_t batch, Dtype precision = Dtype::f32) {
   std::vector<std::unique_ptr<exec::ForceSolver>> forced;
   for (const auto& op : exec::ops_with_solvers())

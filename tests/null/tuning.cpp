@@ -154,7 +154,7 @@ TEST_CASE("what is likely is measured first, and another is taken only where it 
     lower(graph_of(y), context.info(), {.list = &choices});
     likely = choices.chosen("matmul");
   }
-  // Time for one, and the oracle.
+  // Time for one, and the reference solver.
   std::vector<std::string> measured;
   const auto by_name = [&](std::span<const Tensor> trials) {
     eval(trials);

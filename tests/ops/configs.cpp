@@ -1,4 +1,4 @@
-// Every configuration of every solver computes what the oracle does.
+// Every configuration of every solver computes what the reference solver does.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void check_choices(const std::string& op, const Program& program, double toleran
                    const std::string& beginning = {}) {
   std::vector<float> expected;
   {
-    const exec::ForceSolver oracle(op, exec::solver_names(op).back());
+    const exec::ForceSolver reference(op, exec::solver_names(op).back());
     expected = program().to_vector<float>();
   }
   double largest = 0;
@@ -669,7 +669,7 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
       return gradients({&y, 1}, {&g, 1}, {&x, 1})[0];
     };
     const auto expected = [&] {
-      const exec::ForceSolver oracle("conv2d_backward_data", "direct");
+      const exec::ForceSolver reference("conv2d_backward_data", "direct");
       return gradient().to_vector<float>();
     }();
     for (std::size_t i = 0; i < 3; ++i) {

@@ -259,9 +259,9 @@ TEST_CASE("every solver of a convolution's input gradient finishes its elements 
 TEST_CASE("the gradient of an activation behind a normalisation is part of the convolution's that follows") {
   const Tensor x = filled({3, 6, 8, 7}, 1, Dtype::f32), weight = (filled({6}, 2, Dtype::f32) * 9.0).detach(),
                bias = filled({6}, 3, Dtype::f32);
-  std::vector<std::unique_ptr<exec::ForceSolver>> oracles;
+  std::vector<std::unique_ptr<exec::ForceSolver>> references;
   for (const auto& op : exec::ops_with_solvers())
-    oracles.push_back(std::make_unique<exec::ForceSolver>(op, exec::solver_names(op).back()));
+    references.push_back(std::make_unique<exec::ForceSolver>(op, exec::solver_names(op).back()));
   for (const bool depthwise : {false, true}) {
     const Tensor filter = filled(depthwise ? Shape{6, 1, 3, 3} : Shape{4, 6, 1, 1}, 4, Dtype::f32);
     const Conv2dFuncOptions options = depthwise ? Conv2dFuncOptions{.padding = 1, .groups = 6} : Conv2dFuncOptions{};

@@ -93,18 +93,18 @@ TEST_CASE("a damaged file of quirks says nothing") {
   CHECK_THROWS_AS(write_quirks(folder / "quirks.json/file", info, {}), FileError);
 }
 
-TEST_CASE("a solver that is broken on the device is not chosen, but for the oracle and for who insists") {
+TEST_CASE("a solver that is broken on the device is not chosen, but for the reference solver and for who insists") {
   using Problem = int;
   const auto takes = [](const Problem&, const DeviceInfo&) -> std::optional<std::string> { return std::nullopt; };
   const auto nothing = [](const Problem&, exec::Recorder&) {};
   const exec::SolverList<Problem> list("quirk-test",
-                                       {{"first", takes, nothing}, {"second", takes, nothing}, {"oracle", takes, nothing}});
+                                       {{"first", takes, nothing}, {"second", takes, nothing}, {"reference", takes, nothing}});
   auto info = some_device();
   CHECK(list.choose(1, info).solver->name == "first");
   info.broken_solvers = {"quirk-test:first", "other:second"};
   CHECK(list.choose(1, info).solver->name == "second");
-  info.broken_solvers = {"quirk-test:first", "quirk-test:second", "quirk-test:oracle"};
-  CHECK(list.choose(1, info).solver->name == "oracle");
+  info.broken_solvers = {"quirk-test:first", "quirk-test:second", "quirk-test:reference"};
+  CHECK(list.choose(1, info).solver->name == "reference");
   {
     const exec::ForceSolver force("quirk-test", "first");
     CHECK(list.choose(1, info).solver->name == "first");

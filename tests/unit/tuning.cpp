@@ -19,14 +19,14 @@ TEST_CASE("the fastest right solver wins, wrong ones are discarded") {
   };
   const std::vector<Trial> trials{trial("wrong", {1, 2, 3.5F}, 0.1),   trial("not a number", {1, NAN, 3}, 0.1),
                                   trial("too short", {1, 2}, 0.1),     trial("slow", {1, 2, 3}, 2),
-                                  trial("fast", {1, 2.0001F, 3}, 0.5), trial("oracle", {1, 2, 3}, 10)};
+                                  trial("fast", {1, 2.0001F, 3}, 0.5), trial("reference", {1, 2, 3}, 10)};
   CHECK(fastest_right(trials, 1e-4, "p").solver == "fast");
   CHECK(fastest_right(trials, 1e-6, "p").solver == "slow");
   CHECK(fastest_right(trials, 1, "p").solver == "wrong");
-  CHECK(fastest_right(std::span(trials).last(1), 0, "p").solver == "oracle");
+  CHECK(fastest_right(std::span(trials).last(1), 0, "p").solver == "reference");
   // Each output by its own largest value: a sum over a batch hides no wrong gradient.
   const std::vector<Trial> outputs{trial("wrong", {1, 2, 30'000}, 0.1, {2, 3}), trial("right", {1, 1.0001F, 30'002}, 1, {2, 3}),
-                                   trial("oracle", {1, 1, 30'000}, 10, {2, 3})};
+                                   trial("reference", {1, 1, 30'000}, 10, {2, 3})};
   CHECK(fastest_right(outputs, 1e-4, "p").solver == "right");
 }
 

@@ -353,7 +353,7 @@ step_random() {
   local time mode seed=0
   time=$(($(within 30) - 5))
   [ "$time" -ge 2 ] || time=2
-  for mode in plan passes chains fusion-off eager oracles memory poison; do
+  for mode in plan strips launch-batches fusion-off eager references memory poison; do
     seed=$((seed + 1000000))
     CLNET_VERIFY=1 clnet 35 "$from/tests/clnet-fuzz-graphs" --mode $mode --seed $seed --count 1000000 --seconds "$time" --shrink-seconds 5 \
       --max-ops 8 --block 32 >"$logs/random-$mode.log" 2>&1 &

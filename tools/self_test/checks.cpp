@@ -193,7 +193,7 @@ void add_comparisons(std::vector<Check>& checks, const Problem& problem, Dtype d
 
 void add_timings(std::vector<Check>& checks, const Problem& problem) {
   auto solvers = exec::solver_names(problem.op);
-  solvers.pop_back();  // the oracle is not meant to be fast
+  solvers.pop_back();  // the reference solver is not meant to be fast
   solvers.insert(solvers.begin(), std::string());
   for (const auto& solver : solvers) {
     Check check{

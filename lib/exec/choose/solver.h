@@ -1,5 +1,5 @@
-// Solvers: competing ways to compute one operation. Each list ends with the oracle, which accepts everything; every other solver
-// is checked against it.
+// Solvers: competing ways to compute one operation. Each list ends with the reference solver, which accepts everything; every
+// other solver is checked against it.
 #pragma once
 
 #include <fmt/format.h>
@@ -160,7 +160,7 @@ class SolverList {
       auto reason = solver.rejects(problem, device);
       if (!reason && !suits(solver.made_for, device)) reason = "it is made for GPUs";
       if (!reason && solver.declines) reason = solver.declines(problem, device);
-      // The oracle is the last resort.
+      // The reference solver is the last resort.
       if (!reason && &solver != &solvers_.back() && is_broken(device, op_, solver.name)) reason = broken_text;
       if (!reason && is_avoided(op_, solver.name, choosing)) reason = crash_text;
       if (!reason) {
@@ -203,7 +203,7 @@ class SolverList {
   std::vector<Solver<Problem>> solvers_;
 };
 
-/// The oracle's `rejects`.
+/// The reference solver's `rejects`.
 template <class Problem>
 std::optional<std::string> accepts_everything(const Problem&, const DeviceInfo&) {
   return std::nullopt;

@@ -146,7 +146,7 @@ void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& 
 /// Runs one problem by its solvers.
 class SolverBenchmark {
  public:
-  /// `seconds`: after which no more choices are tried, but for the oracle.
+  /// `seconds`: after which no more choices are tried, but for the reference solver.
   SolverBenchmark(const Node& node, Packed packed, ocl::Context& device, CachedValues& cached, const Tuning::Evaluate& evaluate,
                   double seconds)
       : node_(node),
@@ -168,15 +168,15 @@ class SolverBenchmark {
     }
   }
 
-  /// The oracle's is the last.
+  /// The reference solver's is the last.
   std::vector<Trial> operator()() {
     std::vector<Trial> trials;
     double best = 1e9;
     const auto start = Clock::now();
-    const std::string op(solver_list(node_)), oracle = solver_names(op).back();
+    const std::string op(solver_list(node_)), reference = solver_names(op).back();
     for (const auto& solver : choices()) {
       auto choice = Choice::parse(solver);
-      if (choice.solver != oracle && !trials.empty() && since(start) > seconds_) continue;
+      if (choice.solver != reference && !trials.empty() && since(start) > seconds_) continue;
       // As it was listed for the whole batch, for one image too.
       const ForceSolver force(op, std::move(choice));
       try {
@@ -235,9 +235,9 @@ class SolverBenchmark {
   }
 
   /// Every configuration of every solver that takes the problem: first the likely one, lest time is up before it was measured,
-  /// and last the oracle's.
+  /// and last the reference solver's.
   std::vector<std::string> choices() {
-    const std::string op(solver_list(node_)), oracle = solver_names(op).back();
+    const std::string op(solver_list(node_)), reference = solver_names(op).back();
     const auto outputs = apply_all(node_.op, inputs_);
     ListChoices list;
     lower(Subgraph(collect(outputs)), device_.info(), {.list = &list});
@@ -248,7 +248,7 @@ class SolverBenchmark {
     std::erase_if(all, [&](const std::string& choice) { return !seen.insert(choice).second; });
     std::stable_partition(all.begin(), all.end(), [&](const std::string& choice) { return choice == likely_; });
     std::stable_partition(all.begin(), all.end(),
-                          [&](const std::string& choice) { return Choice::parse(choice).solver != oracle; });
+                          [&](const std::string& choice) { return Choice::parse(choice).solver != reference; });
     return all;
   }
 
@@ -303,19 +303,19 @@ class SolverBenchmark {
 };
 
 /// The largest difference of what two trials computed, each by what it may be for `tolerance`; more than 1 is too much.
-double excess(const Trial& trial, const Trial& oracle, double tolerance) {
-  if (trial.values.size() != oracle.values.size()) return HUGE_VAL;
+double excess(const Trial& trial, const Trial& reference, double tolerance) {
+  if (trial.values.size() != reference.values.size()) return HUGE_VAL;
   const auto size_at = [](float value) { return std::abs(static_cast<double>(value)); };
   double largest_of_all = 0;
-  for (const auto value : oracle.values) largest_of_all = std::max(largest_of_all, size_at(value));
-  const auto ends = oracle.ends.empty() ? std::vector{oracle.values.size()} : oracle.ends;
+  for (const auto value : reference.values) largest_of_all = std::max(largest_of_all, size_at(value));
+  const auto ends = reference.ends.empty() ? std::vector{reference.values.size()} : reference.ends;
   double result = 0;
   std::size_t begin = 0;
   for (const auto end : ends) {
     double largest = 1e-3 * largest_of_all, error = 0;
     for (auto i = begin; i < end; ++i) {
-      largest = std::max(largest, size_at(oracle.values[i]));
-      const auto difference = std::abs(static_cast<double>(trial.values[i]) - static_cast<double>(oracle.values[i]));
+      largest = std::max(largest, size_at(reference.values[i]));
+      const auto difference = std::abs(static_cast<double>(trial.values[i]) - static_cast<double>(reference.values[i]));
       if (std::isnan(difference)) return HUGE_VAL;
       error = std::max(error, difference);
     }
@@ -328,13 +328,13 @@ double excess(const Trial& trial, const Trial& oracle, double tolerance) {
 }  // namespace
 
 const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem) {
-  const auto& oracle = trials.back();
-  const Trial* best = &oracle;
+  const auto& reference = trials.back();
+  const Trial* best = &reference;
   for (const auto& trial : trials) {
-    if (const auto error = excess(trial, oracle, tolerance); error > 1)
+    if (const auto error = excess(trial, reference, tolerance); error > 1)
       logging::warn_once(fmt::format(
           "tuning: solver {} is WRONG on this device and is discarded for {}: it differs from {} by {:.3g} times what it may",
-          trial.solver, problem, oracle.solver, error));
+          trial.solver, problem, reference.solver, error));
     else if (trial.seconds < best->seconds)
       best = &trial;
   }
@@ -463,7 +463,7 @@ void Tuning::tune(const Subgraph& graph, ocl::Context& device, CachedValues& cac
     const auto* node = problem.node;
     SolverBenchmark benchmark(*node, problem.packed, device, cached, evaluate, *budget_ - since(start));
     const auto trials = benchmark();
-    // Without the oracle (it may have failed, too) there is nothing to compare with.
+    // Without the reference solver (it may have failed, too) there is nothing to compare with.
     if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(solver_list(*node)).back()) continue;
     const auto tolerance = tolerance_of(node->outputs[0].dtype);
     const auto* best = &fastest_right(trials, tolerance, text);

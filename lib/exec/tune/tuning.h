@@ -1,5 +1,5 @@
-// Choice of solvers by measurement: every candidate is checked against the oracle and timed. The fastest is kept for the device,
-// in memory and in a file. Without CLNET_TUNE nothing is measured, but kept choices are used.
+// Choice of solvers by measurement: every candidate is checked against the reference solver and timed. The fastest is kept for
+// the device, in memory and in a file. Without CLNET_TUNE nothing is measured, but kept choices are used.
 #pragma once
 
 #include <chrono>
@@ -29,8 +29,9 @@ struct Trial {
   std::vector<std::size_t> ends = {};  ///< end of each output in `values`; empty: one output
 };
 
-/// The fastest trial whose values equal those of the last one, the oracle. They may differ by `tolerance` times the largest value
-/// of their output, or by a thousandth of the largest of all. Others are discarded with a warning that names the problem.
+/// The fastest trial whose values equal those of the last one, the reference solver. They may differ by `tolerance` times the
+/// largest value of their output, or by a thousandth of the largest of all. Others are discarded with a warning that names the
+/// problem.
 const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem);
 
 /// The choice for each problem, in a file for one device, one driver and one state of the kernels.

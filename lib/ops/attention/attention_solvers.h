@@ -51,7 +51,7 @@ void attention_few_queries_cpu(const AttentionProblem& problem, exec::Recorder& 
 std::optional<std::string> attention_gpu_rejects(const AttentionProblem& problem, const DeviceInfo& device);
 std::vector<exec::Config> attention_gpu_configs(const AttentionProblem& problem, const DeviceInfo& device);
 void attention_gpu(const AttentionProblem& problem, exec::Recorder& recorder);
-/// The oracle.
+/// The reference solver.
 void attention_direct(const AttentionProblem& problem, exec::Recorder& recorder);
 
 }  // namespace clnet::ops

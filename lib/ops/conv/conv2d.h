@@ -60,7 +60,7 @@ inline void pass_slices(exec::Launch& launch, const Conv2dProblem& p) {
   if (p.slices > 1) launch.define("SLICES", 1).arg(p.slices);
 }
 
-/// The oracle: one result per work-item, anything goes.
+/// The reference solver: one result per work-item, anything goes.
 void conv2d_direct(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// Unfolded images in a bounded workspace, and a matrix product.

@@ -1,4 +1,4 @@
-// The oracle of convolution and its gradients.
+// The reference solver of convolution and its gradients.
 #include <algorithm>
 
 #include "lib/ops/conv/conv2d.h"

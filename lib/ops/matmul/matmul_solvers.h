@@ -67,7 +67,7 @@ void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder);
 std::optional<std::string> matmul_clblast_f32_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_clblast_f32_declines(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_clblast_f32(const MatmulProblem& problem, exec::Recorder& recorder);
-/// The oracle: one work-item per element of the result.
+/// The reference solver: one work-item per element of the result.
 void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder);
 
 }  // namespace clnet::ops

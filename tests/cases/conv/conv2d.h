@@ -110,7 +110,7 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       {{1, 32, 6, 7}, 32, 3, {.padding = 1, .groups = 2}},
       {{2, 5, 2, 1300}, 18, {2, 3}, {.padding = {1, 2}}},
       {{1, 12, 3, 2100}, 18, {3, 5}, {.stride = {2, 2}, .padding = {1, 40}, .dilation = {1, 3}, .groups = 2}},
-      // More output pixels than the oracle's gradient of the weight sums in one go.
+      // More output pixels than the reference solver's gradient of the weight sums in one go.
       {{3, 1, 150, 160}, 1, 3, {.padding = 1}},
   };
   // Channel counts around vector widths.

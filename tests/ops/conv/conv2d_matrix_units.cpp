@@ -96,7 +96,7 @@ void compare(Conv2dPass pass, const Shapes& s, Dtype dtype, const exec::Choice& 
 
 }  // namespace
 
-TEST_CASE("convolutions by matrix units are those of the oracle, by every layout") {
+TEST_CASE("convolutions by matrix units are those of the reference solver, by every layout") {
   for (const auto dtype : {Dtype::f16, Dtype::bf16}) {
     if (!runs_here(dtype)) continue;
     for (const auto pass : all_passes) {

@@ -102,12 +102,12 @@ bool serves() { return Device::current().info().prefers_vector_kernels; }
 
 using Program = std::function<Tensor()>;
 
-/// The pass against the oracle of convolutions, one after the other.
+/// The pass against the reference solver of convolutions, one after the other.
 void check_pass(const Program& program) {
   const exec::ForceSolver strips(list, "cpu");
   CHECK(passes({program()}) == 1);
   const auto got = to_array(program());
-  const exec::ForceSolver oracle("conv2d", "direct");
+  const exec::ForceSolver reference("conv2d", "direct");
   CHECK(passes({program()}) == 0);
   compare("y", got, to_array(program()), 2e-5);
 }
@@ -170,7 +170,7 @@ TEST_CASE("the pass is not taken where somebody else needs what lies between") {
   // The values are right in any case.
   Tensors both{y, b};
   eval(both);
-  const exec::ForceSolver oracle("conv2d", "direct");
+  const exec::ForceSolver reference("conv2d", "direct");
   compare("y", to_array(both[0]), to_array(projected(relu(depthwise(relu(expanded(sizes, w)), sizes, w)), w)), 2e-5);
 }
 
@@ -203,7 +203,7 @@ TEST_CASE("a weight that changes is seen by the next pass") {
   for (auto* weight : {&w.first, &w.filter, &w.last}) {
     *weight = (*weight * 2.0).detach();
     const auto got = to_array(block(sizes, w));
-    const exec::ForceSolver oracle("conv2d", "direct");
+    const exec::ForceSolver reference("conv2d", "direct");
     compare("y", got, to_array(block(sizes, w)), 2e-5);
     CHECK(got.values != before.values);
   }

@@ -66,7 +66,7 @@ Tensor drawn(const Shape& shape, Dtype dtype, std::uint64_t seed) {
   return testing::to_tensor(values, dtype);
 }
 
-/// The product by the oracle and by matrix units, in this configuration or in the first.
+/// The product by the reference solver and by matrix units, in this configuration or in the first.
 void compare(const Tensor& a, const Tensor& b, const MatmulOptions& options, double tolerance,
              const exec::Choice& choice = {"matrix_units_gpu", {}}) {
   const auto by = [&](const exec::ForceSolver&) { return cast(matmul(a, b, options), Dtype::f32).to_vector<float>(); };

@@ -15,7 +15,7 @@ TEST_CASE("batch_norm in training") { check(batch_norm_cases(), {"batch_norm"});
 TEST_CASE("batch_norm in inference") { check(batch_norm_inference_cases()); }
 TEST_CASE("layer_norm") { check(layer_norm_cases(), {"layer_norm"}); }
 
-TEST_CASE("layer_norm: the gradients of weight and bias of few long rows and of many, as the oracle's") {
+TEST_CASE("layer_norm: the gradients of weight and bias of few long rows and of many, as the reference solver's") {
   for (const Shape& shape : {Shape{5, 20011}, Shape{2011, 70}}) {
     CAPTURE(to_string(shape));
     const Tensor x = make_tensor(shape, 1, -2, 3), g = make_tensor(shape, 2), weight = make_tensor({shape[1]}, 3);
