@@ -42,8 +42,8 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
     require_there(*placed, leaf.spec());
     return placed;
   }
-  auto& slot = slot_of(leaf);
-  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(slot.get()); placed && placed->device == device) {
+  auto& cell = cell_of(leaf);
+  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(cell.get()); placed && placed->device == device) {
     require_there(*placed, leaf.spec());
     return placed;
   }
@@ -53,7 +53,7 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
   if (!bytes.empty()) device->write(*buffer, 0, bytes.data(), bytes.size(), value);
   auto placed = std::make_shared<DeviceValue>(device, std::move(buffer), 0);
   placed->keep(leaf.spec(), host);
-  if (!is_host_scalar(leaf, value.get())) slot.exchange(value.get(), placed);
+  if (!is_host_scalar(leaf, value.get())) cell.exchange(value.get(), placed);
   return placed;
 }
 
@@ -180,12 +180,12 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
     left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
     // Another thread may have evaluated the same meanwhile: the first value stays.
     const auto asked_for = work.wanted.size();
-    for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
+    for (std::size_t i = 0; i < asked_for; ++i) cell_of(work.wanted[i]).exchange(nullptr, results[i]);
     std::map<ocl::Context*, std::vector<KeptValues::Kept>> kept_values;
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const auto tensor = work.tensor(kept[i]);
       const auto& value = results[asked_for + i];
-      if (slot_of(tensor).exchange(nullptr, value) == value) kept_values[value->device.get()].push_back({tensor, value});
+      if (cell_of(tensor).exchange(nullptr, value) == value) kept_values[value->device.get()].push_back({tensor, value});
     }
     for (const auto& [device, values] : kept_values) PlanCache::of(*device).kept().add(values);
     for (const auto& node : work.nodes) node->past.store(Node::Past::computed, std::memory_order_relaxed);

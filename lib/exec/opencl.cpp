@@ -37,7 +37,7 @@ Memory buffer(const Tensor& tensor) {
   auto value = value_of(tensor);
   if (!value) value = value_of(exec::copy_now(tensor, Device::current()));
   value->is_lent = true;
-  auto held = std::make_shared<ValueSlot>();
+  auto held = std::make_shared<ValueCell>();
   held->set(value);
   return {value->buffer->memory()(), static_cast<std::size_t>(value->offset) * size_of(tensor.dtype()), std::move(held)};
 }

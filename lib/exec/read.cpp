@@ -44,7 +44,7 @@ void Tensor::to_bytes(void* target, std::size_t bytes) const {
 
 struct PendingRead {
   Spec spec;
-  ValueSlot value;                                 // holds it: nothing is made in its place meanwhile
+  ValueCell value;                                 // holds it: nothing is made in its place meanwhile
   std::unique_ptr<ocl::Context::Reading> reading;  // empty: the value is on the host
 };
 

@@ -24,7 +24,7 @@ struct Value {
   virtual ~Value() = default;
   /// The bytes, where the host has them; null where only a device does.
   virtual const std::byte* on_host() const { return nullptr; }
-  /// Changes the number of slots that hold it.
+  /// Changes the number of cells that hold it.
   virtual void count(int /*by*/) {}
 };
 
@@ -52,16 +52,16 @@ struct Holders {
   detail::HolderCount both{0};  ///< changed by tensors
 };
 
-/// Holds a value once it is known. Several threads may evaluate a shared graph: each reads a slot at one moment and keeps the
-/// result. Slots own values (Value::count): a value held by two slots is never overwritten.
-class ValueSlot {
+/// Holds a value once it is known. Several threads may evaluate a shared graph: each reads a cell at one moment and keeps the
+/// result. Cells own values (Value::count): a value held by two cells is never overwritten.
+class ValueCell {
  public:
-  ValueSlot() = default;
-  ~ValueSlot() {
+  ValueCell() = default;
+  ~ValueCell() {
     if (value_) value_->count(-1);
   }
-  ValueSlot(const ValueSlot&) = delete;
-  ValueSlot& operator=(const ValueSlot&) = delete;
+  ValueCell(const ValueCell&) = delete;
+  ValueCell& operator=(const ValueCell&) = delete;
 
   std::shared_ptr<Value> get() const {
     const SpinGuard guard(busy_);
@@ -115,16 +115,16 @@ class ValueSlot {
   std::shared_ptr<Value> value_;
 };
 
-/// One slot per output. The first lies in the node, as most nodes have one output.
-class ValueSlots {
+/// One cell per output. The first lies in the node, as most nodes have one output.
+class ValueCells {
  public:
-  explicit ValueSlots(std::size_t count) : more_(count > 1 ? std::make_unique<ValueSlot[]>(count - 1) : nullptr) {}
-  ValueSlot& operator[](std::size_t output) { return output == 0 ? first_ : more_[output - 1]; }
-  const ValueSlot& operator[](std::size_t output) const { return output == 0 ? first_ : more_[output - 1]; }
+  explicit ValueCells(std::size_t count) : more_(count > 1 ? std::make_unique<ValueCell[]>(count - 1) : nullptr) {}
+  ValueCell& operator[](std::size_t output) { return output == 0 ? first_ : more_[output - 1]; }
+  const ValueCell& operator[](std::size_t output) const { return output == 0 ? first_ : more_[output - 1]; }
 
  private:
-  ValueSlot first_;
-  std::unique_ptr<ValueSlot[]> more_;
+  ValueCell first_;
+  std::unique_ptr<ValueCell[]> more_;
 };
 
 struct Node {
@@ -132,7 +132,7 @@ struct Node {
   Tensors inputs;                ///< each counts as an input
   Specs outputs;
   std::vector<std::optional<Alias>> aliases;     ///< one per output, from Op::alias; empty where the outputs are computed
-  ValueSlots values;                             ///< one per output; empty until evaluated
+  ValueCells values;                             ///< one per output; empty until evaluated
   const std::uint64_t sequence;                  ///< grows from node to node, in the program's order
   std::uint64_t checkpoint = 0;                  ///< the call of checkpoint() that made it; 0: none
   std::uint64_t slot = 0;                        ///< the slot of its value (lib/graph/slot.h): a leaf for gradients; 0: none

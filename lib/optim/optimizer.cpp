@@ -63,7 +63,7 @@ void require_result(const Rule& rule, const std::string& parameter, const Rule::
 }  // namespace
 
 struct Optimizer::Impl {
-  struct Slot {
+  struct Member {
     std::string name;
     nn::Parameter parameter;
     std::vector<std::string> state_names;
@@ -83,49 +83,49 @@ struct Optimizer::Impl {
   Clipping clipping;
   std::int64_t steps = 0;
   std::vector<Group> groups;
-  std::vector<Slot> slots;  ///< of all groups, in order
+  std::vector<Member> members;  ///< of all groups, in order
   std::optional<Scaling> scaling;
 
   void add(const Parameters& parameters, std::shared_ptr<const Rule> rule, double rate) {
-    std::vector<Slot> more;
+    std::vector<Member> more;
     for (const auto& [full_name, parameter] : parameters.list()) {
-      for (const auto* list : {&slots, &more})
-        for (const auto& slot : *list) {
-          if (slot.parameter.same(parameter))
+      for (const auto* list : {&members, &more})
+        for (const auto& member : *list) {
+          if (member.parameter.same(parameter))
             throw Error(fmt::format("{}: {} is optimized already{}", rule->name(), full_name,
-                                    slot.name == full_name ? "" : ", as " + slot.name));
-          if (slot.name == full_name)
+                                    member.name == full_name ? "" : ", as " + member.name));
+          if (member.name == full_name)
             throw Error(
                 fmt::format("{}: two parameters are called {}; Parameters(model, wanted) takes parts of one model by name",
                             rule->name(), full_name));
         }
-      more.push_back(make_slot(*rule, full_name, parameter));
+      more.push_back(make_member(*rule, full_name, parameter));
     }
     if (scaling && steps > 0) {
       const auto spared = (Tensor::scalar(static_cast<double>(steps), Dtype::i64) - scaling->made()).detach();
-      for (auto& slot : more) slot.spared = spared;
+      for (auto& member : more) member.spared = spared;
     }
     groups.push_back({std::move(rule), rate, rate, std::nullopt});
-    for (const auto& slot : more) slot_of(slot.parameter)->held = true;
-    slots.insert(slots.end(), more.begin(), more.end());
+    for (const auto& member : more) slot_of(member.parameter)->held = true;
+    members.insert(members.end(), more.begin(), more.end());
   }
 
-  Slot make_slot(const Rule& rule, const std::string& full_name, const nn::Parameter& parameter) const {
+  Member make_member(const Rule& rule, const std::string& full_name, const nn::Parameter& parameter) const {
     const auto& spec = parameter.value().spec();
     if (!is_floating(spec.dtype))
       throw DtypeError(fmt::format("{}: {} is {}, which has no gradient", rule.name(), full_name, to_string(spec)));
-    Slot slot{full_name, parameter, {}, {}, std::nullopt, groups.size(), steps, {}};
+    Member member{full_name, parameter, {}, {}, std::nullopt, groups.size(), steps, {}};
     for (const auto& [what, initial, shape] : rule.states(spec.shape)) {
       if (what.empty() || what.find('.') != std::string::npos || what == sum_name || what == step_name ||
-          std::find(slot.state_names.begin(), slot.state_names.end(), what) != slot.state_names.end())
+          std::find(member.state_names.begin(), member.state_names.end(), what) != member.state_names.end())
         throw Error(fmt::format("{}: '{}' is no name of a state: it is empty, has a dot in it, is '{}', '{}' or there twice",
                                 rule.name(), what, sum_name, step_name));
-      slot.state_names.push_back(what);
+      member.state_names.push_back(what);
       const auto& its_shape = shape.value_or(spec.shape);
       const std::vector<float> values(static_cast<std::size_t>(its_shape.numel()), static_cast<float>(initial));
-      slot.state.emplace_back(Tensor::from(values, its_shape));
+      member.state.emplace_back(Tensor::from(values, its_shape));
     }
-    return slot;
+    return member;
   }
 
   /// The gradient of each parameter, at the value that the loss was built with. Undefined for parameters that are frozen or not
@@ -133,15 +133,15 @@ struct Optimizer::Impl {
   std::vector<Tensor> gradients_of(const Tensor& loss) {
     if (!loss.defined()) throw Error(fmt::format("{}: the loss is undefined", name));
     nn::NamedParameters list;
-    list.reserve(slots.size());
-    for (const auto& slot : slots) list.emplace_back(slot.name, slot.parameter);
+    list.reserve(members.size());
+    for (const auto& member : members) list.emplace_back(member.name, member.parameter);
     const auto leaves = nn::reached_leaves(name, loss, list);
     std::vector<Tensor> reached;
     for (const auto& leaf : leaves)
       if (leaf.defined()) reached.push_back(leaf);
     auto given = scaling ? scaled_gradients(loss, reached) : gradients(loss, reached);
-    std::vector<Tensor> result(slots.size());
-    for (std::size_t i = 0, next = 0; i < slots.size(); ++i)
+    std::vector<Tensor> result(members.size());
+    for (std::size_t i = 0, next = 0; i < members.size(); ++i)
       if (leaves[i].defined()) result[i] = std::move(given[next++]);
     return result;
   }
@@ -157,9 +157,9 @@ struct Optimizer::Impl {
 
   /// The gradients plus the sums of accumulate().
   std::vector<Tensor> with_sums(std::vector<Tensor> all) const {
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (!slots[i].sum || slots[i].parameter.frozen()) continue;
-      all[i] = all[i].defined() ? slots[i].sum->value() + cast(all[i], Dtype::f32) : slots[i].sum->value();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (!members[i].sum || members[i].parameter.frozen()) continue;
+      all[i] = all[i].defined() ? members[i].sum->value() + cast(all[i], Dtype::f32) : members[i].sum->value();
     }
     return all;
   }
@@ -173,19 +173,19 @@ struct Optimizer::Impl {
   /// The new values of a step with their targets, and the parameters that move.
   struct Update {
     std::vector<std::pair<nn::Parameter, Tensor>> values;
-    std::vector<bool> moves;     ///< by slot
-    std::vector<Tensor> spared;  ///< new values of Slot::spared
+    std::vector<bool> moves;     ///< by member
+    std::vector<Tensor> spared;  ///< new values of Member::spared
   };
 
   /// Parameters with an undefined gradient do not change.
   Update update(const std::vector<Tensor>& all) {
-    std::vector<const Slot*> moved;
+    std::vector<const Member*> moved;
     std::vector<Tensor> gradients;
     Update result;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
+    for (std::size_t i = 0; i < members.size(); ++i) {
       result.moves.push_back(all[i].defined());
       if (!all[i].defined()) continue;
-      moved.push_back(&slots[i]);
+      moved.push_back(&members[i]);
       gradients.push_back(all[i]);
     }
     // The formulas of rules are in f32, in any Autocast scope.
@@ -201,41 +201,41 @@ struct Optimizer::Impl {
     }
     gradients = clipped(std::move(gradients));
     std::size_t changes = result.values.size() + moved.size();
-    for (const auto* slot : moved) changes += slot->state.size();
+    for (const auto* member : moved) changes += member->state.size();
     result.values.reserve(changes);
     // Rules count the steps that a parameter has made. So parameters are updated together that share the group, the device and
     // that count.
     std::vector<std::vector<std::size_t>> alike;
     for (std::size_t i = 0; i < moved.size(); ++i) {
-      const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& members) {
-        const auto& first = *moved[members[0]];
+      const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& together) {
+        const auto& first = *moved[together[0]];
         return first.group == moved[i]->group && first.missed == moved[i]->missed && first.spared.same(moved[i]->spared) &&
-               devices[members[0]] == devices[i];
+               devices[together[0]] == devices[i];
       });
       (found == alike.end() ? alike.emplace_back() : *found).push_back(i);
     }
-    for (const auto& members : alike) {
-      const auto& first = *moved[members[0]];
+    for (const auto& together : alike) {
+      const auto& first = *moved[together[0]];
       const auto group = first.group;
       std::vector<Rule::Item> items;
-      for (auto i : members)
+      for (auto i : together)
         items.push_back({moved[i]->parameter, gradients[i], {moved[i]->state.begin(), moved[i]->state.end()}});
       const auto& rule = *groups[group].rule;
       Rule::Step step{steps + 1 - first.missed, groups[group].rate, groups[group].momentum};
       if (scaling) {
-        step.finite = scaling->moved(finite, devices[members[0]]);
-        step.made = scaling->moved(cast(made(first), Dtype::f32) + 1.0, devices[members[0]]);
+        step.finite = scaling->moved(finite, devices[together[0]]);
+        step.made = scaling->moved(cast(made(first), Dtype::f32) + 1.0, devices[together[0]]);
       }
       auto results = rule.update_all(items, step);
       if (results.size() != items.size())
         throw Error(fmt::format("{}: update_all() gave {} results for {} parameters", rule.name(), results.size(), items.size()));
       for (std::size_t i = 0; i < items.size(); ++i) {
-        const auto& slot = *moved[members[i]];
-        require_result(rule, slot.name, items[i], results[i]);
+        const auto& member = *moved[together[i]];
+        require_result(rule, member.name, items[i], results[i]);
         if (scaling && !dynamic_cast<const NativeRule*>(&rule)) keep_unless(step.finite, items[i], results[i]);
-        result.values.emplace_back(slot.parameter, std::move(results[i].parameter));
-        for (std::size_t k = 0; k < slot.state.size(); ++k)
-          result.values.emplace_back(slot.state[k], std::move(results[i].states[k]));
+        result.values.emplace_back(member.parameter, std::move(results[i].parameter));
+        for (std::size_t k = 0; k < member.state.size(); ++k)
+          result.values.emplace_back(member.state[k], std::move(results[i].states[k]));
       }
     }
     return result;
@@ -243,7 +243,7 @@ struct Optimizer::Impl {
 
   /// The parameters' devices; those without one get the device of their gradients. With several devices, gradients go to their
   /// parameters, also those that depend on no device.
-  Scaling::Devices move_to_parameters(const std::vector<const Slot*>& moved, std::vector<Tensor>& gradients) const {
+  Scaling::Devices move_to_parameters(const std::vector<const Member*>& moved, std::vector<Tensor>& gradients) const {
     Scaling::Devices devices;
     auto finder = scaling ? scaling->finder() : exec::DeviceFinder();
     const ocl::Context* first = nullptr;
@@ -263,17 +263,17 @@ struct Optimizer::Impl {
   }
 
   /// With a loss scale: the number of steps that a parameter has made.
-  Tensor made(const Slot& slot) const {
-    const auto there = scaling->made() - static_cast<double>(slot.missed);
-    return slot.spared.defined() ? there + slot.spared : there;
+  Tensor made(const Member& member) const {
+    const auto there = scaling->made() - static_cast<double>(member.missed);
+    return member.spared.defined() ? there + member.spared : there;
   }
 
   /// Parameters that miss the same steps share one count.
   void count_spared(const Tensor& finite, Update& update) const {
     const Tensor skipped = cast(logical_not(finite), Dtype::i64);
     std::map<const Node*, Tensor> next;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      const auto& now = slots[i].spared;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const auto& now = members[i].spared;
       auto& tensor = update.spared.emplace_back(now);
       if (update.moves[i]) continue;
       auto& shared = next[node_of(now).get()];
@@ -289,12 +289,12 @@ struct Optimizer::Impl {
     for (std::size_t i = 0; i < item.states.size(); ++i) result.states[i] = where(finite, result.states[i], item.states[i]);
   }
 
-  /// By slot; shared counts stay shared.
+  /// By member; shared counts stay shared.
   void keep_spared(const std::vector<Tensor>& spared, const std::function<Tensor(const Tensor&)>& kept) {
     std::map<const Node*, Tensor> shared;
     for (const auto& tensor : spared)
       if (auto& known = shared[node_of(tensor).get()]; tensor.defined() && !known.defined()) known = kept(tensor);
-    for (std::size_t i = 0; i < spared.size(); ++i) slots[i].spared = shared.at(node_of(spared[i]).get());
+    for (std::size_t i = 0; i < spared.size(); ++i) members[i].spared = shared.at(node_of(spared[i]).get());
   }
 
   /// Computes the update together with `more`, then changes the state: a failure changes nothing.
@@ -308,9 +308,9 @@ struct Optimizer::Impl {
       if (tensor.defined()) more.push_back(tensor);
     {
       std::vector<const Node*> states;
-      for (std::size_t i = 0; i < slots.size(); ++i)
+      for (std::size_t i = 0; i < members.size(); ++i)
         if (update.moves[i])
-          for (const auto& state : slots[i].state) states.push_back(node_of(state.value()).get());
+          for (const auto& state : members[i].state) states.push_back(node_of(state.value()).get());
       std::vector<const Node*> results;
       for (const auto& [target, value] : update.values) results.push_back(node_of(value).get());
       exec::evaluate_checked(more, nullptr, {std::move(states), std::move(results)});
@@ -318,11 +318,11 @@ struct Optimizer::Impl {
     // Not assign(), which would evaluate once more.
     for (auto& [target, value] : update.values) target.set(value);
     ++steps;
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      if (!update.moves[i]) ++slots[i].missed;
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (!update.moves[i]) ++members[i].missed;
     keep_spared(update.spared, [](const Tensor& tensor) { return tensor.detach(); });
     if (clear)
-      for (auto& slot : slots) slot.sum.reset();
+      for (auto& member : members) member.sum.reset();
   }
 
   Group& group(std::size_t which) {
@@ -399,27 +399,27 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
   const auto gradients = impl_->gradients_of(loss);
   std::vector<Tensor> wanted(more.begin(), more.end());
   wanted.push_back(loss);
-  std::vector<std::pair<Impl::Slot*, Tensor>> sums;
+  std::vector<std::pair<Impl::Member*, Tensor>> sums;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined()) continue;
-    auto& slot = impl_->slots[i];
+    auto& member = impl_->members[i];
     const Tensor gradient = cast(gradients[i], Dtype::f32);
-    sums.emplace_back(&slot, uncounted(slot.sum ? slot.sum->value() + gradient : gradient));
+    sums.emplace_back(&member, uncounted(member.sum ? member.sum->value() + gradient : gradient));
     wanted.push_back(uncounted(sums.back().second));
   }
   {
     std::vector<const Node*> before, after;
-    for (const auto& [slot, sum] : sums) {
-      if (slot->sum) before.push_back(node_of(slot->sum->value()).get());
+    for (const auto& [member, sum] : sums) {
+      if (member->sum) before.push_back(node_of(member->sum->value()).get());
       after.push_back(node_of(sum).get());
     }
     exec::evaluate_checked(wanted, nullptr, {std::move(before), std::move(after)});
   }
-  for (auto& [slot, sum] : sums) {
-    if (slot->sum)
-      slot->sum->set(sum);
+  for (auto& [member, sum] : sums) {
+    if (member->sum)
+      member->sum->set(sum);
     else
-      slot->sum.emplace(sum);
+      member->sum.emplace(sum);
   }
   return loss.detach();
 }
@@ -429,7 +429,7 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::initializer_list<Tensor> m
 
 void Optimizer::step() {
   require_made("step");
-  const auto gradients = impl_->with_sums(std::vector<Tensor>(impl_->slots.size()));
+  const auto gradients = impl_->with_sums(std::vector<Tensor>(impl_->members.size()));
   if (std::none_of(gradients.begin(), gradients.end(), [](const Tensor& sum) { return sum.defined(); }))
     throw Error(fmt::format("{}: step() without a loss, and nothing was accumulated", impl_->name));
   impl_->run(impl_->update(gradients), true);
@@ -437,19 +437,20 @@ void Optimizer::step() {
 
 void Optimizer::apply(const std::vector<Tensor>& gradients) {
   require_made("apply");
-  const auto& slots = impl_->slots;
-  if (gradients.size() != slots.size())
-    throw Error(fmt::format("{}: {} gradients for {} parameters", impl_->name, gradients.size(), slots.size()));
+  const auto& members = impl_->members;
+  if (gradients.size() != members.size())
+    throw Error(fmt::format("{}: {} gradients for {} parameters", impl_->name, gradients.size(), members.size()));
   auto moving = gradients;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].parameter.frozen()) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i].parameter.frozen()) {
       moving[i] = {};
       continue;
     }
-    if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", impl_->name, slots[i].name));
-    const auto &gradient = gradients[i].spec(), &parameter = slots[i].parameter.value().spec();
+    if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", impl_->name, members[i].name));
+    const auto &gradient = gradients[i].spec(), &parameter = members[i].parameter.value().spec();
     const auto text = [&] {
-      return fmt::format("{}: {} is {}, its gradient {}", impl_->name, slots[i].name, to_string(parameter), to_string(gradient));
+      return fmt::format("{}: {} is {}, its gradient {}", impl_->name, members[i].name, to_string(parameter),
+                         to_string(gradient));
     };
     if (gradient.shape != parameter.shape) throw ShapeError(text());
     if (!is_floating(gradient.dtype)) throw DtypeError(text());
@@ -466,14 +467,14 @@ void Optimizer::remove_loss_scale() {
   require_made("remove_loss_scale");
   if (!impl_->scaling) return;
   std::vector<Tensor> made;
-  for (const auto& slot : impl_->slots) made.push_back(impl_->made(slot));
+  for (const auto& member : impl_->members) made.push_back(impl_->made(member));
   eval(made);
   // Without a loss scale, a parameter has made all steps except the missed ones.
   std::vector<std::int64_t> missed;
   for (const auto& tensor : made) missed.push_back(impl_->steps - tensor.item<std::int64_t>());
   for (std::size_t i = 0; i < missed.size(); ++i) {
-    impl_->slots[i].missed = missed[i];
-    impl_->slots[i].spared = {};
+    impl_->members[i].missed = missed[i];
+    impl_->members[i].spared = {};
   }
   impl_->scaling.reset();
 }
@@ -542,21 +543,21 @@ void Optimizer::set_group_momentum(std::size_t group, double momentum) {
 nn::NamedParameters Optimizer::parameters() const {
   require_made("parameters");
   nn::NamedParameters result;
-  for (const auto& slot : impl_->slots) result.emplace_back(slot.name, slot.parameter);
+  for (const auto& member : impl_->members) result.emplace_back(member.name, member.parameter);
   return result;
 }
 
 void Optimizer::to(const Device& device) {
   require_made("to");
   const auto move = [&](nn::Parameter parameter) { parameter.set(exec::copy_now(parameter.value(), device)); };
-  for (auto& slot : impl_->slots) {
-    for (auto& state : slot.state) move(state);
-    if (slot.sum) move(*slot.sum);
+  for (auto& member : impl_->members) {
+    for (auto& state : member.state) move(state);
+    if (member.sum) move(*member.sum);
   }
   if (!impl_->scaling) return;
   impl_->scaling->to(device);
   std::vector<Tensor> spared;
-  for (const auto& slot : impl_->slots) spared.push_back(slot.spared);
+  for (const auto& member : impl_->members) spared.push_back(member.spared);
   impl_->keep_spared(spared, [&](const Tensor& tensor) { return exec::copy_now(tensor, device); });
 }
 
@@ -572,7 +573,7 @@ std::int64_t Optimizer::steps() const {
 bool Optimizer::made_for(const nn::Module& module) const {
   if (!impl_) return false;
   const auto theirs = module.parameters();
-  return std::all_of(impl_->slots.begin(), impl_->slots.end(), [&](const Impl::Slot& ours) {
+  return std::all_of(impl_->members.begin(), impl_->members.end(), [&](const Impl::Member& ours) {
     return std::any_of(theirs.begin(), theirs.end(), [&](const auto& named) { return named.second.same(ours.parameter); });
   });
 }
@@ -582,14 +583,14 @@ io::StateDict Optimizer::state_dict() const {
   io::StateDict result{{"step", Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64)}};
   if (impl_->scaling)
     for (auto& part : impl_->scaling->state_dict()) result.push_back(std::move(part));
-  for (const auto& slot : impl_->slots) {
-    if (slot.missed != 0)
+  for (const auto& member : impl_->members) {
+    if (member.missed != 0)
       result.emplace_back(
-          fmt::format("{}.{}", slot.name, step_name),
-          impl_->scaling ? impl_->made(slot) : Tensor::scalar(static_cast<double>(impl_->steps - slot.missed), Dtype::i64));
-    for (std::size_t i = 0; i < slot.state.size(); ++i)
-      result.emplace_back(slot.name + '.' + slot.state_names[i], slot.state[i].value());
-    if (slot.sum) result.emplace_back(fmt::format("{}.{}", slot.name, sum_name), slot.sum->value());
+          fmt::format("{}.{}", member.name, step_name),
+          impl_->scaling ? impl_->made(member) : Tensor::scalar(static_cast<double>(impl_->steps - member.missed), Dtype::i64));
+    for (std::size_t i = 0; i < member.state.size(); ++i)
+      result.emplace_back(member.name + '.' + member.state_names[i], member.state[i].value());
+    if (member.sum) result.emplace_back(fmt::format("{}.{}", member.name, sum_name), member.sum->value());
   }
   for (std::size_t i = 0; i < impl_->groups.size(); ++i) {
     result.emplace_back(rate_name(i), state_number(impl_->groups[i].rate));
@@ -624,26 +625,27 @@ void Optimizer::load_state_dict(const io::StateDict& state) {
     if (!(momentum >= 0 && momentum < 1)) reader.fault(fmt::format("the momentum of group {} is {}", i, momentum));
     groups[i].momentum = momentum;
   }
-  for (const auto& slot : impl_->slots) {
-    const auto own = fmt::format("{}.{}", slot.name, step_name);
+  for (const auto& member : impl_->members) {
+    const auto own = fmt::format("{}.{}", member.name, step_name);
     missed.push_back(reader.has(own) ? most - reader.count(own) : 0);
     if (missed.back() < 0) reader.fault(fmt::format("{} is more than the optimizer's own, {}", own, most));
-    for (std::size_t i = 0; i < slot.state.size(); ++i)
-      changes.emplace_back(slot.state[i], reader.take(slot.name + '.' + slot.state_names[i], slot.state[i].value().spec()));
-    const auto sum = fmt::format("{}.{}", slot.name, sum_name);
-    sums.push_back(reader.has(sum) ? reader.take(sum, {slot.parameter.value().shape(), Dtype::f32}) : Tensor{});
+    for (std::size_t i = 0; i < member.state.size(); ++i)
+      changes.emplace_back(member.state[i],
+                           reader.take(member.name + '.' + member.state_names[i], member.state[i].value().spec()));
+    const auto sum = fmt::format("{}.{}", member.name, sum_name);
+    sums.push_back(reader.has(sum) ? reader.take(sum, {member.parameter.value().shape(), Dtype::f32}) : Tensor{});
   }
   reader.require_fit("optimizer");
   impl_->steps = steps;
   impl_->groups = std::move(groups);
   for (std::size_t i = 0; i < missed.size(); ++i) {
-    impl_->slots[i].missed = missed[i];
-    impl_->slots[i].spared = {};
+    impl_->members[i].missed = missed[i];
+    impl_->members[i].spared = {};
   }
   for (auto& [parameter, tensor] : changes) parameter.set(tensor);
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    impl_->slots[i].sum.reset();
-    if (sums[i].defined()) impl_->slots[i].sum.emplace(sums[i]);
+    impl_->members[i].sum.reset();
+    if (sums[i].defined()) impl_->members[i].sum.emplace(sums[i]);
   }
 }
 

@@ -446,9 +446,9 @@ TEST_CASE("a slot takes a value that was there, or was computed, also where memo
   REQUIRE(work.wanted.size() == 2);
   const auto value = exec::value_of(there);
   const std::vector<std::shared_ptr<Value>> results{nullptr, exec::value_of(Tensor::from({2.0F, 3.0F}))};
-  exec::slot_of(there).set(nullptr);  // by another thread that finds no memory
+  exec::cell_of(there).set(nullptr);  // by another thread that finds no memory
   CHECK(effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); }).empty());
-  exec::slot_of(there).set(value);
+  exec::cell_of(there).set(value);
   CHECK(found.value().to_vector<float>() == std::vector<float>{3, 3});
   CHECK(made.value().to_vector<float>() == std::vector<float>{2, 3});
 }

@@ -6,7 +6,7 @@
 // nodes and values, in any number. Only weak ones of these outlast the evaluation: a node that is kept keeps its inputs, which
 // count, and its value.
 //
-// Holders of a value are the slots that have it (ValueSlot). Leaves of detach() share a value, and so do the constants of
+// Holders of a value are the cells that have it (ValueCell). Leaves of detach() share a value, and so do the constants of
 // compile(). A pending read has a slot, and so has memory that was given to a program. All values in one buffer count together,
 // as those of views do. An overwritten value has no holders, as nobody can read it.
 //

@@ -14,8 +14,8 @@
 
 namespace clnet::exec {
 
-inline ValueSlot& slot_of(const Tensor& tensor) { return node_of(tensor)->values[static_cast<std::size_t>(output_of(tensor))]; }
-inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return slot_of(tensor).get(); }
+inline ValueCell& cell_of(const Tensor& tensor) { return node_of(tensor)->values[static_cast<std::size_t>(output_of(tensor))]; }
+inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return cell_of(tensor).get(); }
 
 /// The values that may overwrite a leaf's memory, if the evaluation is its last reader. nothing: no value. rewritten: a partial
 /// rewrite that may be repeated after a failure (Launch::if_in_place). any: any elementwise result, as the caller has permitted

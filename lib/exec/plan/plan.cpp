@@ -296,8 +296,8 @@ void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
       if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
         const auto& info = recording_.value(buffer->ref.value);
         const auto home = placement_.homes[root(buffer->ref.value)];
-        auto& slots = home == Home::arena ? step.fixed : step.changing;
-        slots.push_back({index, info.root, info.offset + buffer->ref.offset});
+        auto& arguments = home == Home::arena ? step.fixed : step.changing;
+        arguments.push_back({index, info.root, info.offset + buffer->ref.offset});
         bytes += static_cast<double>(info.spec.bytes());
         index += 2;
       } else if (const auto* scalar = std::get_if<ScalarArg>(&arg)) {

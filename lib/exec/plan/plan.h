@@ -105,14 +105,14 @@ class Plan {
   friend struct PlanBreaker;  // for tests that break a plan: the verifier must find each fault
 
   /// The known state of an argument; unknown while memory is 0 or the offset negative.
-  struct BufferSlot {
+  struct BoundBuffer {
     cl_uint index;  ///< index of the kernel's argument; the offset's is the next
     ValueId root;
     std::int64_t offset;       ///< from the root's first element, in elements
     std::uint64_t memory = 0;  ///< see Buffer::id()
     std::int64_t set_offset = -1;
   };
-  struct ScalarSlot {
+  struct BoundScalar {
     cl_uint index;
     ValueId leaf;
     Dtype dtype;
@@ -124,8 +124,8 @@ class Plan {
     std::size_t command = 0;
     ::cl::Kernel kernel;
     ::cl::NDRange global, local;
-    std::vector<BufferSlot> fixed, changing;  ///< in the arena; all others
-    std::vector<ScalarSlot> scalars;
+    std::vector<BoundBuffer> fixed, changing;  ///< in the arena; all others
+    std::vector<BoundScalar> scalars;
     double bytes = 0;
     bool skipped = false;             ///< an empty range
     std::uint64_t arena_version = 0;  ///< the arena's generation that its fixed arguments were set for

@@ -223,11 +223,11 @@ class Plan::Run : public HostContext {
   void set_arguments(const Launch& launch, Step& step) {
     try {
       if (step.arena_version != arena_.version()) {
-        for (auto& slot : step.fixed) set(step.kernel, slot);
+        for (auto& bound : step.fixed) set(step.kernel, bound);
         step.arena_version = arena_.version();
       }
-      for (auto& slot : step.changing) set(step.kernel, slot);
-      for (auto& slot : step.scalars) set(step.kernel, slot);
+      for (auto& bound : step.changing) set(step.kernel, bound);
+      for (auto& bound : step.scalars) set(step.kernel, bound);
     } catch (const ::cl::Error& error) {
       throw DeviceError(fmt::format("{}: an argument was refused: {}", launch.function(), ocl::error_name(error.err())));
     }
@@ -259,11 +259,11 @@ class Plan::Run : public HostContext {
     ++plan_.arguments_set_;
   }
 
-  void set(::cl::Kernel& kernel, BufferSlot& slot) {
-    const auto& spot = spots_[static_cast<std::size_t>(slot.root)];
-    set(kernel, slot.index, slot.memory, spot.buffer->id(), std::uint64_t{0}, spot.buffer->memory());
-    const auto offset = spot.first + slot.offset;
-    set(kernel, slot.index + 1, slot.set_offset, offset, std::int64_t{-1}, static_cast<cl_ulong>(offset));
+  void set(::cl::Kernel& kernel, BoundBuffer& bound) {
+    const auto& spot = spots_[static_cast<std::size_t>(bound.root)];
+    set(kernel, bound.index, bound.memory, spot.buffer->id(), std::uint64_t{0}, spot.buffer->memory());
+    const auto offset = spot.first + bound.offset;
+    set(kernel, bound.index + 1, bound.set_offset, offset, std::int64_t{-1}, static_cast<cl_ulong>(offset));
   }
 
   std::uint64_t bits_of(ValueId leaf, Dtype dtype) const {
@@ -280,24 +280,24 @@ class Plan::Run : public HostContext {
     return std::bit_cast<std::uint32_t>(dtype == Dtype::f16 ? half_to_float(half) : bfloat16_to_float(half));
   }
 
-  void set(::cl::Kernel& kernel, ScalarSlot& slot) {
-    const auto bits = bits_of(slot.leaf, slot.dtype);
-    if (slot.set && bits == slot.bits) return;
-    slot.set = false;
-    const auto argument = argument_bits(slot.leaf, slot.dtype);
-    kernel.setArg(slot.index, is_floating(slot.dtype) ? sizeof(cl_float) : size_of(slot.dtype), &argument);
-    slot.bits = bits;
-    slot.set = true;
+  void set(::cl::Kernel& kernel, BoundScalar& bound) {
+    const auto bits = bits_of(bound.leaf, bound.dtype);
+    if (bound.set && bits == bound.bits) return;
+    bound.set = false;
+    const auto argument = argument_bits(bound.leaf, bound.dtype);
+    kernel.setArg(bound.index, is_floating(bound.dtype) ? sizeof(cl_float) : size_of(bound.dtype), &argument);
+    bound.bits = bits;
+    bound.set = true;
     ++plan_.arguments_set_;
   }
 
   /// Checks that the kernel's arguments, set by this run or an earlier one, point to its values.
   void verify_arguments(const Launch& launch, const Step& step) const {
-    for (const auto* slots : {&step.fixed, &step.changing})
-      for (const auto& slot : *slots) {
-        const auto& spot = spots_[static_cast<std::size_t>(slot.root)];
-        verify_set(step.command, launch.function(), slot.index, {slot.memory, slot.set_offset},
-                   {spot.buffer->id(), spot.first + slot.offset});
+    for (const auto* arguments : {&step.fixed, &step.changing})
+      for (const auto& bound : *arguments) {
+        const auto& spot = spots_[static_cast<std::size_t>(bound.root)];
+        verify_set(step.command, launch.function(), bound.index, {bound.memory, bound.set_offset},
+                   {spot.buffer->id(), spot.first + bound.offset});
       }
   }
 
