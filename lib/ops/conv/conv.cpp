@@ -90,7 +90,7 @@ void require_unfolded(std::string_view op, const Tensor& x, double images, std::
 /// The result of the batch that one sample makes, or of a batch.
 Tensor as_given(const Tensor& y, bool one_sample) { return one_sample ? squeeze(y, 0) : y; }
 
-/// Whether images of a volume are what Winograd's solvers take. They are made for both passes at once; other volumes are read
+/// Whether images of a volume are what Winograd's solvers take. They are made for both directions at once; other volumes are read
 /// where they lie, where a solver can.
 bool suits_winograd(const Spatial& s, std::int64_t groups) {
   for (std::size_t i = 1; i < 3; ++i)

@@ -92,17 +92,17 @@ class ConvOp : public Op {
 // A solver's functions for one of the three.
 
 /// Of a solver that knows images only: volumes are unfolded for it, or folded from what it makes.
-template <Conv2dPass pass, Conv2dRecord lower>
+template <Conv2dDirection direction, Conv2dRecord lower>
 void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  if (!problem.volume) return lower(problem, pass, recorder);
+  if (!problem.volume) return lower(problem, direction, recorder);
   auto images = problem;
   images.volume.reset();
   // What is folded is summed once more, and rounded to the dtype at the end only.
   images.x = recorder.temporary(
-      {Shape{problem.n, problem.c, problem.h, problem.w}, pass == Conv2dPass::forward ? problem.dtype : Dtype::f32});
-  if (pass == Conv2dPass::forward) {
+      {Shape{problem.n, problem.c, problem.h, problem.w}, direction == Conv2dDirection::forward ? problem.dtype : Dtype::f32});
+  if (direction == Conv2dDirection::forward) {
     record_unfold_depth(problem.x, images.x, *problem.volume, recorder);
-    return lower(images, pass, recorder);
+    return lower(images, direction, recorder);
   }
   if (problem.slices > 1) {
     images.slices = 1;
@@ -114,70 +114,77 @@ void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
         .args({problem.o, problem.slices, problem.pixels()})
         .range({problem.pixels(), problem.o * problem.slices, problem.n / problem.slices}, {64, 1, 1});
   }
-  lower(images, pass, recorder);
+  lower(images, direction, recorder);
   record_fold_depth(images.x, problem.x, *problem.volume, recorder);
 }
 /// Of a solver for CPUs that is given what a 1x1 convolution sees.
-template <Conv2dPass pass, Conv2dRecord lower>
+template <Conv2dDirection direction, Conv2dRecord lower>
 void record_unstrided(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  if (problem.volume) return record<pass, lower>(problem, recorder);
-  conv2d_strided_1x1_cpu(problem, pass, lower, recorder);
+  if (problem.volume) return record<direction, lower>(problem, recorder);
+  conv2d_strided_1x1_cpu(problem, direction, lower, recorder);
 }
-template <Conv2dPass pass>
+template <Conv2dDirection direction>
 void record_cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv2d_cpu(problem, pass, recorder);
-  record_unstrided<pass, conv2d_cpu>(problem, recorder);
+  if (conv3d_cpu_serves(problem, direction, recorder.device())) return conv2d_cpu(problem, direction, recorder);
+  record_unstrided<direction, conv2d_cpu>(problem, recorder);
 }
-template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
+template <Conv2dDirection direction,
+          std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dDirection, const DeviceInfo&)>
 std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return rejects(problem, pass, device);
+  return rejects(problem, direction, device);
 }
-template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
+template <Conv2dDirection direction,
+          std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dDirection, const DeviceInfo&)>
 std::optional<std::string> refuse_unstrided(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return rejects(conv2d_unstrided(problem), pass, device);
+  return rejects(conv2d_unstrided(problem), direction, device);
 }
-template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
+template <Conv2dDirection direction,
+          std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dDirection, const DeviceInfo&)>
 std::vector<exec::Config> list_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return configs(problem, pass, device);
+  return configs(problem, direction, device);
 }
-template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
+template <Conv2dDirection direction,
+          std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dDirection, const DeviceInfo&)>
 std::vector<exec::Config> list_unstrided_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return configs(conv2d_unstrided(problem), pass, device);
+  return configs(conv2d_unstrided(problem), direction, device);
 }
 
-template <Conv2dPass pass>
+template <Conv2dDirection direction>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
-  return {
-      {"pointwise_cpu", refuse_unstrided<pass, conv2d_pointwise_cpu_rejects>, record_unstrided<pass, conv2d_pointwise_cpu>,
-       refuse_unstrided<pass, conv2d_pointwise_cpu_declines>, list_unstrided_configs<pass, conv2d_pointwise_cpu_configs>},
-      {"depthwise_cpu", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>, nullptr,
-       list_configs<pass, conv2d_depthwise_cpu_configs>},
-      {"nchw_cpu", refuse<pass, conv2d_nchw_cpu_rejects>, record<pass, conv2d_nchw_cpu>, refuse<pass, conv2d_nchw_cpu_declines>,
-       list_configs<pass, conv2d_nchw_cpu_configs>},
-      {"winograd_cpu", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
-       refuse<pass, conv2d_winograd_cpu_declines>, list_configs<pass, conv2d_winograd_cpu_configs>},
-      {"cpu", refuse_unstrided<pass, conv2d_cpu_rejects>, record_cpu<pass>, nullptr,
-       list_unstrided_configs<pass, conv2d_cpu_configs>},
-      {"depthwise_gpu", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
-       refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
-      {"packed_matrix_units_gpu", refuse<pass, conv2d_packed_matrix_units_gpu_rejects>,
-       record<pass, conv2d_packed_matrix_units_gpu>, refuse<pass, conv2d_packed_matrix_units_gpu_declines>,
-       list_configs<pass, conv2d_packed_matrix_units_gpu_configs>, exec::MadeFor::gpus},
-      {"matrix_units_gpu", refuse<pass, conv2d_matrix_units_gpu_rejects>, record<pass, conv2d_matrix_units_gpu>,
-       refuse<pass, conv2d_matrix_units_gpu_declines>, list_configs<pass, conv2d_matrix_units_gpu_configs>, exec::MadeFor::gpus},
-      {"winograd_gpu", refuse<pass, conv2d_winograd_gpu_rejects>, record<pass, conv2d_winograd_gpu>,
-       refuse<pass, conv2d_winograd_gpu_declines>, list_configs<pass, conv2d_winograd_gpu_configs>, exec::MadeFor::gpus},
-      {"packed_gpu", refuse<pass, conv2d_packed_gpu_rejects>, record<pass, conv2d_packed_gpu>,
-       refuse<pass, conv2d_packed_gpu_declines>, list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
-      {"gpu", refuse<pass, conv2d_gpu_rejects>, record<pass, conv2d_gpu>, refuse<pass, conv2d_gpu_declines>,
-       list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
-      {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},
-      {"direct", exec::accepts_everything<Conv2dProblem>, record<pass, conv2d_direct>}};
+  return {{"pointwise_cpu", refuse_unstrided<direction, conv2d_pointwise_cpu_rejects>,
+           record_unstrided<direction, conv2d_pointwise_cpu>, refuse_unstrided<direction, conv2d_pointwise_cpu_declines>,
+           list_unstrided_configs<direction, conv2d_pointwise_cpu_configs>},
+          {"depthwise_cpu", refuse<direction, conv2d_depthwise_cpu_rejects>, record<direction, conv2d_depthwise_cpu>, nullptr,
+           list_configs<direction, conv2d_depthwise_cpu_configs>},
+          {"nchw_cpu", refuse<direction, conv2d_nchw_cpu_rejects>, record<direction, conv2d_nchw_cpu>,
+           refuse<direction, conv2d_nchw_cpu_declines>, list_configs<direction, conv2d_nchw_cpu_configs>},
+          {"winograd_cpu", refuse<direction, conv2d_winograd_cpu_rejects>, record<direction, conv2d_winograd_cpu>,
+           refuse<direction, conv2d_winograd_cpu_declines>, list_configs<direction, conv2d_winograd_cpu_configs>},
+          {"cpu", refuse_unstrided<direction, conv2d_cpu_rejects>, record_cpu<direction>, nullptr,
+           list_unstrided_configs<direction, conv2d_cpu_configs>},
+          {"depthwise_gpu", refuse<direction, conv2d_depthwise_gpu_rejects>, record<direction, conv2d_depthwise_gpu>,
+           refuse<direction, conv2d_depthwise_gpu_declines>, list_configs<direction, conv2d_depthwise_gpu_configs>,
+           exec::MadeFor::gpus},
+          {"packed_matrix_units_gpu", refuse<direction, conv2d_packed_matrix_units_gpu_rejects>,
+           record<direction, conv2d_packed_matrix_units_gpu>, refuse<direction, conv2d_packed_matrix_units_gpu_declines>,
+           list_configs<direction, conv2d_packed_matrix_units_gpu_configs>, exec::MadeFor::gpus},
+          {"matrix_units_gpu", refuse<direction, conv2d_matrix_units_gpu_rejects>, record<direction, conv2d_matrix_units_gpu>,
+           refuse<direction, conv2d_matrix_units_gpu_declines>, list_configs<direction, conv2d_matrix_units_gpu_configs>,
+           exec::MadeFor::gpus},
+          {"winograd_gpu", refuse<direction, conv2d_winograd_gpu_rejects>, record<direction, conv2d_winograd_gpu>,
+           refuse<direction, conv2d_winograd_gpu_declines>, list_configs<direction, conv2d_winograd_gpu_configs>,
+           exec::MadeFor::gpus},
+          {"packed_gpu", refuse<direction, conv2d_packed_gpu_rejects>, record<direction, conv2d_packed_gpu>,
+           refuse<direction, conv2d_packed_gpu_declines>, list_configs<direction, conv2d_gpu_configs>, exec::MadeFor::gpus},
+          {"gpu", refuse<direction, conv2d_gpu_rejects>, record<direction, conv2d_gpu>, refuse<direction, conv2d_gpu_declines>,
+           list_configs<direction, conv2d_gpu_configs>, exec::MadeFor::gpus},
+          {"im2col", conv2d_im2col_rejects, record<direction, conv2d_im2col>},
+          {"direct", exec::accepts_everything<Conv2dProblem>, record<direction, conv2d_direct>}};
 }
 
-const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2dPass::forward>()};
-const exec::SolverList<Conv2dProblem> data_solvers{"conv2d_backward_data", candidates<Conv2dPass::backward_data>()};
-const exec::SolverList<Conv2dProblem> weights_solvers{"conv2d_backward_weights", candidates<Conv2dPass::backward_weights>()};
+const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2dDirection::forward>()};
+const exec::SolverList<Conv2dProblem> data_solvers{"conv2d_backward_data", candidates<Conv2dDirection::backward_data>()};
+const exec::SolverList<Conv2dProblem> weights_solvers{"conv2d_backward_weights", candidates<Conv2dDirection::backward_weights>()};
 
 /// {N, O, slices * height, width} as the images that it was made of {N * slices, O, height, width}.
 Tensor as_images(const Tensor& y, std::int64_t slices) {

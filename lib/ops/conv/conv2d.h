@@ -53,7 +53,7 @@ inline bool phases_are_even(const DepthWindows& windows, Pair kernel, Pair strid
 }
 
 /// Which of the three.
-enum class Conv2dPass : std::uint8_t { forward, backward_data, backward_weights };
+enum class Conv2dDirection : std::uint8_t { forward, backward_data, backward_weights };
 
 /// For kernels that include conv2d_slices.clh: their last argument.
 inline void pass_slices(exec::Launch& launch, const Conv2dProblem& p) {
@@ -61,81 +61,98 @@ inline void pass_slices(exec::Launch& launch, const Conv2dProblem& p) {
 }
 
 /// The reference solver: one result per work-item, anything goes.
-void conv2d_direct(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+void conv2d_direct(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// Unfolded images in a bounded workspace, and a matrix product.
 std::optional<std::string> conv2d_im2col_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
-void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+void conv2d_im2col(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// A 1x1 convolution with steps, inside its input, as the one without that it is of what it sees; any other problem as it is.
 Conv2dProblem conv2d_unstrided(const Conv2dProblem& problem);
 /// Records that one, with copies of what is seen before or after.
-using Conv2dRecord = void (*)(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
-void conv2d_strided_1x1_cpu(const Conv2dProblem& problem, Conv2dPass pass, Conv2dRecord record, exec::Recorder& recorder);
+using Conv2dRecord = void (*)(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
+void conv2d_strided_1x1_cpu(const Conv2dProblem& problem, Conv2dDirection direction, Conv2dRecord record,
+                            exec::Recorder& recorder);
 
 /// Direct convolution with explicit vectors, for CPUs.
-std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& problem, Conv2dDirection direction, const DeviceInfo& device);
+void conv2d_cpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 /// Whether its kernel for volumes where they lie, which also makes all phases of a strided convolution's gradient, is the faster
 /// one.
-bool conv3d_cpu_serves(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+bool conv3d_cpu_serves(const Conv2dProblem& problem, Conv2dDirection direction, const DeviceInfo& device);
 
 /// Winograd's F(4x4, 3x3) with explicit vectors, for CPUs. Its largest error is about twice that of a direct sum.
-std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                       const DeviceInfo& device);
+std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                        const DeviceInfo& device);
+std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                      const DeviceInfo& device);
+void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// A small kernel for each plane with all of its taps in registers, for CPUs: see kernels/conv/conv2d_depthwise_cpu.clh.
-std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_depthwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                        const DeviceInfo& device);
+std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                       const DeviceInfo& device);
+void conv2d_depthwise_cpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// Direct with vectors of pixels, for groups of few channels on CPUs.
-std::optional<std::string> conv2d_nchw_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_nchw_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_nchw_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_nchw_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_nchw_cpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                   const DeviceInfo& device);
+std::optional<std::string> conv2d_nchw_cpu_declines(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                    const DeviceInfo& device);
+std::vector<exec::Config> conv2d_nchw_cpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                  const DeviceInfo& device);
+void conv2d_nchw_cpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// Products in tiles of local memory, for GPUs: see kernels/conv/conv2d_gpu.cl.
-std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction, const DeviceInfo& device);
+std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& problem, Conv2dDirection direction, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& problem, Conv2dDirection direction, const DeviceInfo& device);
+void conv2d_gpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 /// The same with the weights in the order in which tiles load them.
-std::optional<std::string> conv2d_packed_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_packed_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_packed_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_packed_gpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                     const DeviceInfo& device);
+std::optional<std::string> conv2d_packed_gpu_declines(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                      const DeviceInfo& device);
+void conv2d_packed_gpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 /// The same by matrix units, of f16 and bf16: see kernels/gemm_matrix_units.clh.
-std::optional<std::string> conv2d_matrix_units_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass,
+std::optional<std::string> conv2d_matrix_units_gpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
                                                            const DeviceInfo& device);
-std::optional<std::string> conv2d_matrix_units_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass,
+std::optional<std::string> conv2d_matrix_units_gpu_declines(const Conv2dProblem& problem, Conv2dDirection direction,
                                                             const DeviceInfo& device);
-std::vector<exec::Config> conv2d_matrix_units_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass,
+std::vector<exec::Config> conv2d_matrix_units_gpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
                                                           const DeviceInfo& device);
-void conv2d_matrix_units_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
-std::optional<std::string> conv2d_packed_matrix_units_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass,
+void conv2d_matrix_units_gpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
+std::optional<std::string> conv2d_packed_matrix_units_gpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
                                                                   const DeviceInfo& device);
-std::optional<std::string> conv2d_packed_matrix_units_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass,
+std::optional<std::string> conv2d_packed_matrix_units_gpu_declines(const Conv2dProblem& problem, Conv2dDirection direction,
                                                                    const DeviceInfo& device);
-std::vector<exec::Config> conv2d_packed_matrix_units_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass,
+std::vector<exec::Config> conv2d_packed_matrix_units_gpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
                                                                  const DeviceInfo& device);
-void conv2d_packed_matrix_units_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+void conv2d_packed_matrix_units_gpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 /// What conv2d_gpu takes by its model, in multiply-adds of one unit.
-double conv2d_gpu_cost(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+double conv2d_gpu_cost(const Conv2dProblem& problem, Conv2dDirection direction, const DeviceInfo& device);
 
 /// Winograd's F(2x2, 3x3) for GPUs: see kernels/conv/conv2d_winograd_gpu.cl.
-std::optional<std::string> conv2d_winograd_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_winograd_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_winograd_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_winograd_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_winograd_gpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                       const DeviceInfo& device);
+std::optional<std::string> conv2d_winograd_gpu_declines(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                        const DeviceInfo& device);
+std::vector<exec::Config> conv2d_winograd_gpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                      const DeviceInfo& device);
+void conv2d_winograd_gpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// Groups of one input channel, for GPUs: see kernels/conv/conv2d_depthwise_gpu.cl.
-std::optional<std::string> conv2d_depthwise_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_depthwise_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_depthwise_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_depthwise_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_depthwise_gpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                        const DeviceInfo& device);
+std::optional<std::string> conv2d_depthwise_gpu_declines(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                         const DeviceInfo& device);
+std::vector<exec::Config> conv2d_depthwise_gpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                       const DeviceInfo& device);
+void conv2d_depthwise_gpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// Where a weight's gradient is summed in `parts`: in the weight itself if there is one, else in one array after the other.
 exec::Ref weight_sums(const Conv2dProblem& problem, std::int64_t parts, exec::Recorder& recorder);
@@ -143,10 +160,13 @@ exec::Ref weight_sums(const Conv2dProblem& problem, std::int64_t parts, exec::Re
 void add_up_weight(const Conv2dProblem& problem, exec::Ref sums, std::int64_t parts, exec::Recorder& recorder);
 
 /// 1x1 as a matrix product, for CPUs.
-std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_pointwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                        const DeviceInfo& device);
+std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                         const DeviceInfo& device);
+std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
+                                                       const DeviceInfo& device);
+void conv2d_pointwise_cpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// conv2d of operands that fit, with an output size that its options need not give: the gradients of the gradients know it.
 /// `bias` may be undefined. Of volumes as images, `slices` each, the result is {N / slices, O, slices * height, width}.

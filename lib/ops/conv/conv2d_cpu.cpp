@@ -177,43 +177,43 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   if (b.parts > 1) add_up_weight(p, sums, b.parts, recorder);
 }
 
-std::vector<Tile> tiles(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  const auto pixels = pass == Conv2dPass::backward_data ? p.h * p.w : p.oh * p.ow;
-  return register_tiles(channels(p, pass).out, wanted_pixels, p.n * pixels, device);
+std::vector<Tile> tiles(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
+  const auto pixels = direction == Conv2dDirection::backward_data ? p.h * p.w : p.oh * p.ow;
+  return register_tiles(channels(p, direction).out, wanted_pixels, p.n * pixels, device);
 }
 
 /// Floats of local memory that a work-item has with this tile.
-std::int64_t floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, const DeviceInfo& device) {
-  if (pass == Conv2dPass::backward_weights) return cut_weights(p, tile, device).total();
-  if (conv3d_cpu_serves(p, pass, device)) return conv3d_cpu_floats(p, pass, tile, device);
-  const auto [in, out] = channels(p, pass);
+std::int64_t floats(const Conv2dProblem& p, Conv2dDirection direction, const Tile& tile, const DeviceInfo& device) {
+  if (direction == Conv2dDirection::backward_weights) return cut_weights(p, tile, device).total();
+  if (conv3d_cpu_serves(p, direction, device)) return conv3d_cpu_floats(p, direction, tile, device);
+  const auto [in, out] = channels(p, direction);
   std::int64_t most = 0;
-  for (const auto& grid : grids(p, pass == Conv2dPass::backward_data))
+  for (const auto& grid : grids(p, direction == Conv2dDirection::backward_data))
     most = std::max(most, cut(p, in, out, grid.vertical, grid.horizontal, tile, device).total());
   return most;
 }
 
 }  // namespace
 
-std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.h == 0 || p.w == 0) return "nothing to compute";
-  const auto smallest = floats(p, pass, tiles(p, pass, device).front(), device);
+  const auto smallest = floats(p, direction, tiles(p, direction, device).front(), device);
   if (smallest > scratch(device)) return fmt::format("its smallest block takes {} KiB of local memory", smallest / 256);
   return std::nullopt;
 }
 
-std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
   std::vector<exec::Config> result;
-  for (const auto& tile : tiles(p, pass, device))
-    if (floats(p, pass, tile, device) <= scratch(device)) result.push_back(tile.config());
+  for (const auto& tile : tiles(p, direction, device))
+    if (floats(p, direction, tile, device) <= scratch(device)) result.push_back(tile.config());
   return result;
 }
 
-void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
-  if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
-  if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv3d_cpu(problem, pass, recorder);
-  const bool backward = pass == Conv2dPass::backward_data;
+void conv2d_cpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder) {
+  if (direction == Conv2dDirection::backward_weights) return lower_weights(problem, recorder);
+  if (conv3d_cpu_serves(problem, direction, recorder.device())) return conv3d_cpu(problem, direction, recorder);
+  const bool backward = direction == Conv2dDirection::backward_data;
   const auto all = grids(problem, backward);
   const auto seen = [](const Grid& grid) { return grid.vertical.taps > 0 && grid.horizontal.taps > 0; };
   if (!std::all_of(all.begin(), all.end(), seen)) {

@@ -1,4 +1,4 @@
-// What the convolutions for CPUs share: how one pass's outputs see its inputs, and how the work is cut.
+// What the convolutions for CPUs share: how one direction's outputs see its inputs, and how the work is cut.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline std::int64_t even_piece(std::int64_t total, std::int64_t most) {
   return ceil_div(total, ceil_div(total, std::max<std::int64_t>(most, 1)));
 }
 
-/// One dimension of one pass: which positions of the target are made, and where their taps lie in the source.
+/// One dimension of one direction: which positions of the target are made, and where their taps lie in the source.
 struct Axis {
   std::int64_t count = 0;                              ///< positions made
   std::int64_t target_first = 0, target_step = 1;      ///< where they go
@@ -55,7 +55,7 @@ struct Grid {
   Axis vertical, horizontal;
 };
 
-/// What one pass makes: forward one grid, backward one for each remainder of a position by the stride.
+/// What one direction makes: forward one grid, backward one for each remainder of a position by the stride.
 inline std::vector<Grid> grids(const Conv2dProblem& p, bool backward) {
   const auto &s = p.stride, &d = p.dilation;
   if (!backward)
@@ -68,12 +68,12 @@ inline std::vector<Grid> grids(const Conv2dProblem& p, bool backward) {
   return result;
 }
 
-/// Channels of a group that a pass sums over, and those that it makes.
+/// Channels of a group that a direction sums over, and those that it makes.
 struct Channels {
   std::int64_t in, out;
 };
-inline Channels channels(const Conv2dProblem& p, Conv2dPass pass) {
-  if (pass == Conv2dPass::backward_data) return {p.group_out(), p.group_in()};
+inline Channels channels(const Conv2dProblem& p, Conv2dDirection direction) {
+  if (direction == Conv2dDirection::backward_data) return {p.group_out(), p.group_in()};
   return {p.group_in(), p.group_out()};
 }
 
@@ -145,8 +145,9 @@ inline std::int64_t rows_of(const Axis& vertical, std::int64_t pitch, std::int64
 }
 
 /// kernels/conv/conv3d_cpu.cl. Floats of local memory that a work-item has with this tile.
-std::int64_t conv3d_cpu_floats(const Conv2dProblem& problem, Conv2dPass pass, const Tile& tile, const DeviceInfo& device);
-void conv3d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::int64_t conv3d_cpu_floats(const Conv2dProblem& problem, Conv2dDirection direction, const Tile& tile,
+                               const DeviceInfo& device);
+void conv3d_cpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
 /// The gradient of the weight of a 1x1 convolution of which `conv2d_pointwise_cpu_rejects` says nothing else.
 std::optional<std::string> conv2d_backward_weights_pointwise_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);

@@ -11,14 +11,15 @@ namespace clnet::ops {
 
 namespace {
 
-/// What a pass reads as the kernels see it: vectors of outputs {oh, ow} see a source {h, w} with `top` rows and `left` columns of
-/// zeros before it. With `scatters`, the gradient of the input with steps of 2, an output is a pair of columns of the result.
+/// What a direction reads as the kernels see it: vectors of outputs {oh, ow} see a source {h, w} with `top` rows and `left`
+/// columns of zeros before it. With `scatters`, the gradient of the input with steps of 2, an output is a pair of columns of the
+/// result.
 struct Planes {
   std::int64_t h, w, oh, ow, top, left, step;
   bool scatters;
 };
-Planes planes_of(const Conv2dProblem& p, Conv2dPass pass) {
-  if (pass != Conv2dPass::backward_data) return {p.h, p.w, p.oh, p.ow, p.top, p.left, p.stride.height, false};
+Planes planes_of(const Conv2dProblem& p, Conv2dDirection direction) {
+  if (direction != Conv2dDirection::backward_data) return {p.h, p.w, p.oh, p.ow, p.top, p.left, p.stride.height, false};
   if (p.stride.height == 1) return {p.oh, p.ow, p.h, p.w, p.kh - 1 - p.top, p.kw - 1 - p.left, 1, false};
   return {p.oh, p.ow, p.h, ceil_div(p.w, std::int64_t{2}), p.top, p.left, 1, true};
 }
@@ -44,10 +45,10 @@ std::int64_t tap_rows(const Conv2dProblem& p, std::int64_t width) {
 }
 
 /// With so many vectors of sums, or as many as the model says.
-Strips cut(const Conv2dProblem& p, Conv2dPass pass, std::int64_t width, std::int64_t window,
+Strips cut(const Conv2dProblem& p, Conv2dDirection direction, std::int64_t width, std::int64_t window,
            std::optional<std::int64_t> of_vectors = {}) {
-  const auto planes = planes_of(p, pass);
-  const bool weights = pass == Conv2dPass::backward_weights;
+  const auto planes = planes_of(p, direction);
+  const bool weights = direction == Conv2dDirection::backward_weights;
   Strips s{};
   const auto across = ceil_div(planes.ow, width);
   const auto update = [&](std::int64_t rows) {
@@ -85,7 +86,8 @@ Strips cut(const Conv2dProblem& p, Conv2dPass pass, std::int64_t width, std::int
 
 }  // namespace
 
-std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, Conv2dDirection direction,
+                                                        const DeviceInfo& device) {
   constexpr std::int64_t most_taps = 7, most_step = 2;
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (p.group_in() != 1 || p.group_out() != 1) return "not depthwise";
@@ -93,19 +95,20 @@ std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, 
   if (p.dilation.height != 1 || p.dilation.width != 1) return "it is dilated";
   if (p.stride.height != p.stride.width || p.stride.height > most_step) return "its steps are not 1x1 or 2x2";
   if (p.n == 0 || p.h * p.w == 0 || p.oh * p.ow == 0) return "nothing to compute";
-  const auto planes = planes_of(p, pass);
+  const auto planes = planes_of(p, direction);
   if (planes.top < 0 || planes.left < 0) return "its padding is negative";
   const auto right = (p.ow - 1) * p.stride.width + p.kw - p.left - p.w;
   if (std::max(p.left, right) >= p.kw) return "its padding is as wide as the kernel";
-  if (pass == Conv2dPass::backward_weights) return std::nullopt;
-  if (const auto floats = cut(p, pass, vector_width(device), likely_window).made; floats > scratch(device))
+  if (direction == Conv2dDirection::backward_weights) return std::nullopt;
+  if (const auto floats = cut(p, direction, vector_width(device), likely_window).made; floats > scratch(device))
     return fmt::format("its smallest strip takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
 
-std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& p, Conv2dDirection direction,
+                                                       const DeviceInfo& device) {
   std::vector<exec::Config> result;
-  const auto planes = planes_of(p, pass);
+  const auto planes = planes_of(p, direction);
   auto widths = vector_widths(device);
   // Rows that fit half a vector; and longer ones than a vector, if a wide one takes as long as its halves: taps lie at odd
   // places, where every load of a wide one reads two lines of the cache.
@@ -115,28 +118,29 @@ std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& p, C
   };
   if (planes.ow <= 8 || (planes.ow > 16 && in_halves())) std::reverse(widths.begin(), widths.end());
   const auto add = [&](std::int64_t width, std::int64_t vectors, std::int64_t window) {
-    const bool fits = pass == Conv2dPass::backward_weights || cut(p, pass, width, window, vectors).made <= scratch(device);
+    const bool fits =
+        direction == Conv2dDirection::backward_weights || cut(p, direction, width, window, vectors).made <= scratch(device);
     if (fits) result.push_back({{"lanes", width}, {"vectors", vectors}, {"window", window}});
   };
-  for (const auto width : widths) add(width, cut(p, pass, width, likely_window).vectors, likely_window);
+  for (const auto width : widths) add(width, cut(p, direction, width, likely_window).vectors, likely_window);
   const auto first = widths.front();
-  const auto likely = cut(p, pass, first, likely_window);
+  const auto likely = cut(p, direction, first, likely_window);
   if (!planes.scatters) {
     if (likely.vectors > 1) add(first, ceil_div(likely.vectors, std::int64_t{2}), likely_window);
     if (2 * likely.vectors <= most_vectors(first) && likely.vectors * likely.vector_rows < planes.oh)
       add(first, 2 * likely.vectors, likely_window);
   }
   for (const auto window : {likely_window / 2, likely_window * 2})
-    if (cut(p, pass, first, window).rows != likely.rows) add(first, likely.vectors, window);
+    if (cut(p, direction, first, window).rows != likely.rows) add(first, likely.vectors, window);
   return result;
 }
 
-void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  const auto planes = planes_of(p, pass);
+void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dDirection direction, exec::Recorder& recorder) {
+  const auto planes = planes_of(p, direction);
   const auto& device = recorder.device();
   const auto width = recorder.config()["lanes"];
-  const auto s = cut(p, pass, width, recorder.config()["window"], recorder.config()["vectors"]);
-  const bool weights = pass == Conv2dPass::backward_weights, backward = pass == Conv2dPass::backward_data;
+  const auto s = cut(p, direction, width, recorder.config()["window"], recorder.config()["vectors"]);
+  const bool weights = direction == Conv2dDirection::backward_weights, backward = direction == Conv2dDirection::backward_data;
   const auto* name = weights           ? "conv2d_backward_weights_depthwise_cpu"
                      : planes.scatters ? "conv2d_backward_data_depthwise_cpu"
                                        : "conv2d_depthwise_cpu";

@@ -27,18 +27,19 @@ struct TiledConv {
 };
 
 /// The product of one group (and phase).
-GemmExtents conv2d_extents(const Conv2dProblem& problem, Conv2dPass pass);
+GemmExtents conv2d_extents(const Conv2dProblem& problem, Conv2dDirection direction);
 
 /// Why it is no such product, on whatever device.
-std::optional<std::string> conv2d_tiles_reject(const Conv2dProblem& problem, Conv2dPass pass);
+std::optional<std::string> conv2d_tiles_reject(const Conv2dProblem& problem, Conv2dDirection direction);
 
 /// Whether slices of k are channels of one tap.
-bool blocked(const Conv2dProblem& problem, Conv2dPass pass, const GemmTile& tile);
+bool blocked(const Conv2dProblem& problem, Conv2dDirection direction, const GemmTile& tile);
 
 /// Why its weight cannot be brought into the order of the kernel.
-std::optional<std::string> packed_weight_rejects(const Conv2dProblem& problem, Conv2dPass pass);
+std::optional<std::string> packed_weight_rejects(const Conv2dProblem& problem, Conv2dDirection direction);
 
-/// Records the pass in the recorder's configuration, and the sum of its parts if there are several.
-void record_conv2d_tiles(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder, const TiledConv& kernel);
+/// Records the direction in the recorder's configuration, and the sum of its parts if there are several.
+void record_conv2d_tiles(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder,
+                         const TiledConv& kernel);
 
 }  // namespace clnet::ops

@@ -147,12 +147,12 @@ std::optional<std::string> conv2d_im2col_rejects(const Conv2dProblem& p, const D
   return std::nullopt;
 }
 
-void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
+void conv2d_im2col(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder) {
   Chunks chunks(problem, recorder);
-  switch (pass) {
-    case Conv2dPass::forward: chunks.forward(); break;
-    case Conv2dPass::backward_data: chunks.backward_data(); break;
-    case Conv2dPass::backward_weights: chunks.backward_weights(); break;
+  switch (direction) {
+    case Conv2dDirection::forward: chunks.forward(); break;
+    case Conv2dDirection::backward_data: chunks.backward_data(); break;
+    case Conv2dDirection::backward_weights: chunks.backward_weights(); break;
   }
 }
 

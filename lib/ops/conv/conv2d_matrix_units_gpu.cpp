@@ -28,10 +28,11 @@ std::vector<RatedTile> held_by(std::span<const RatedTile> tiles, std::int64_t of
   return result;
 }
 
-std::vector<exec::Config> configs(const Conv2dProblem& p, Conv2dPass pass, std::int64_t of_largest, const DeviceInfo& device) {
+std::vector<exec::Config> configs(const Conv2dProblem& p, Conv2dDirection direction, std::int64_t of_largest,
+                                  const DeviceInfo& device) {
   // As products of matrices: memory is as slow as ever.
   return unit_configs(p.dtype, unit_depth, device, [&](std::span<const RatedTile> tiles) {
-    return gemm_configs(conv2d_extents(p, pass), held_by(tiles, of_largest, exec::device_class(device)), 64, device);
+    return gemm_configs(conv2d_extents(p, direction), held_by(tiles, of_largest, exec::device_class(device)), 64, device);
   });
 }
 
@@ -44,54 +45,58 @@ TiledConv kernel_of(const Conv2dProblem& p, const exec::Recorder& recorder) {
 
 }  // namespace
 
-std::optional<std::string> conv2d_matrix_units_gpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_matrix_units_gpu_rejects(const Conv2dProblem& p, Conv2dDirection direction,
+                                                           const DeviceInfo& device) {
   if (p.dtype != Dtype::f16 && p.dtype != Dtype::bf16) return "f32 is not rounded for matrix units";
-  if (auto reason = conv2d_tiles_reject(p, pass)) return reason;
+  if (auto reason = conv2d_tiles_reject(p, direction)) return reason;
   const auto unit = ocl::matrix_unit(device);
   if (unit && unit_tiles(p.dtype, unit_depth, *unit, device).empty())
     return fmt::format("the device takes no tile for {}: too little local memory, or too small work-groups", to_string(p.dtype));
   return ocl::matrix_unit_refusal(device, unit_element(p.dtype));
 }
 
-std::optional<std::string> conv2d_matrix_units_gpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo&) {
-  const auto e = conv2d_extents(p, pass);
+std::optional<std::string> conv2d_matrix_units_gpu_declines(const Conv2dProblem& p, Conv2dDirection direction,
+                                                            const DeviceInfo&) {
+  const auto e = conv2d_extents(p, direction);
   // A unit makes 16 x 16 sums.
   if (std::min(e.m, e.n) < 8) return fmt::format("products of {} by {} use little of a unit", e.m, e.n);
   return std::nullopt;
 }
 
-std::vector<exec::Config> conv2d_matrix_units_gpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  return configs(p, pass, registers, device);
+std::vector<exec::Config> conv2d_matrix_units_gpu_configs(const Conv2dProblem& p, Conv2dDirection direction,
+                                                          const DeviceInfo& device) {
+  return configs(p, direction, registers, device);
 }
 
-void conv2d_matrix_units_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  record_conv2d_tiles(p, pass, recorder, kernel_of(p, recorder));
+void conv2d_matrix_units_gpu(const Conv2dProblem& p, Conv2dDirection direction, exec::Recorder& recorder) {
+  record_conv2d_tiles(p, direction, recorder, kernel_of(p, recorder));
 }
 
-std::optional<std::string> conv2d_packed_matrix_units_gpu_rejects(const Conv2dProblem& p, Conv2dPass pass,
+std::optional<std::string> conv2d_packed_matrix_units_gpu_rejects(const Conv2dProblem& p, Conv2dDirection direction,
                                                                   const DeviceInfo& device) {
-  if (auto reason = conv2d_matrix_units_gpu_rejects(p, pass, device)) return reason;
-  if (auto reason = packed_weight_rejects(p, pass)) return reason;
+  if (auto reason = conv2d_matrix_units_gpu_rejects(p, direction, device)) return reason;
+  if (auto reason = packed_weight_rejects(p, direction)) return reason;
   // Places and weights together take more registers than an item has on sm_86 and sm_90.
-  if (!blocked(p, pass, {.m = 0, .n = 0, .k = unit_depth, .rows = 0, .columns = 0})) return "each element has a tap of its own";
+  if (!blocked(p, direction, {.m = 0, .n = 0, .k = unit_depth, .rows = 0, .columns = 0}))
+    return "each element has a tap of its own";
   return std::nullopt;
 }
 
-std::optional<std::string> conv2d_packed_matrix_units_gpu_declines(const Conv2dProblem& p, Conv2dPass pass,
+std::optional<std::string> conv2d_packed_matrix_units_gpu_declines(const Conv2dProblem& p, Conv2dDirection direction,
                                                                    const DeviceInfo& device) {
   if (!p.reuse.kept) return "the weight will be another one next time";
-  return conv2d_matrix_units_gpu_declines(p, pass, device);
+  return conv2d_matrix_units_gpu_declines(p, direction, device);
 }
 
-std::vector<exec::Config> conv2d_packed_matrix_units_gpu_configs(const Conv2dProblem& p, Conv2dPass pass,
+std::vector<exec::Config> conv2d_packed_matrix_units_gpu_configs(const Conv2dProblem& p, Conv2dDirection direction,
                                                                  const DeviceInfo& device) {
-  return configs(p, pass, registers_packed, device);
+  return configs(p, direction, registers_packed, device);
 }
 
-void conv2d_packed_matrix_units_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+void conv2d_packed_matrix_units_gpu(const Conv2dProblem& p, Conv2dDirection direction, exec::Recorder& recorder) {
   auto kernel = kernel_of(p, recorder);
   kernel.packed = {p.dtype, true};
-  record_conv2d_tiles(p, pass, recorder, kernel);
+  record_conv2d_tiles(p, direction, recorder, kernel);
 }
 
 }  // namespace clnet::ops

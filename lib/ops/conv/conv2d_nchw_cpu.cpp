@@ -95,8 +95,8 @@ void lower_plane_grid(const Conv2dProblem& p, bool backward, const Grid& grid, e
 
 /// Whether the gradient of the weight sums tiles of several filters by their weights; lower_plane_weights sums one filter at a
 /// time, of one plane.
-bool sums_filters(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  return pass == Conv2dPass::backward_weights && (p.group_in() > 1 || p.group_out() >= vector_width(device));
+bool sums_filters(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
+  return direction == Conv2dDirection::backward_weights && (p.group_in() > 1 || p.group_out() >= vector_width(device));
 }
 
 struct PlaneWeightBlocks {
@@ -141,13 +141,13 @@ void lower_plane_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
 }
 
 /// Floats of local memory that a work-item has at most with windows of so many KiB.
-std::int64_t floats_of(const Conv2dProblem& p, Conv2dPass pass, std::int64_t window, const DeviceInfo& device) {
+std::int64_t floats_of(const Conv2dProblem& p, Conv2dDirection direction, std::int64_t window, const DeviceInfo& device) {
   const auto width = vector_width(device), beyond = most_columns * width;
-  if (pass == Conv2dPass::backward_weights) {
+  if (direction == Conv2dDirection::backward_weights) {
     const auto b = cut_weights(p, grids(p, false).front(), width, window, device);
     return b.rows * b.pitch + b.gradient_size + b.taps * (1 + p.group_out() * width) + beyond;
   }
-  const bool backward = pass == Conv2dPass::backward_data;
+  const bool backward = direction == Conv2dDirection::backward_data;
   const auto ins = backward ? p.group_out() : p.group_in();
   std::int64_t result = 0;
   for (const auto& [v, h] : grids(p, backward)) {
@@ -158,9 +158,9 @@ std::int64_t floats_of(const Conv2dProblem& p, Conv2dPass pass, std::int64_t win
 }
 
 /// Half and twice the likely window, as far as they fit and cut the rows otherwise.
-std::vector<std::int64_t> other_windows(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  const bool backward = pass == Conv2dPass::backward_data;
-  const auto ins = pass == Conv2dPass::backward_weights ? 1 : backward ? p.group_out() : p.group_in();
+std::vector<std::int64_t> other_windows(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
+  const bool backward = direction == Conv2dDirection::backward_data;
+  const auto ins = direction == Conv2dDirection::backward_weights ? 1 : backward ? p.group_out() : p.group_in();
   const auto all = grids(p, backward);
   std::vector<std::int64_t> result;
   for (const auto window : {nchw_window / 2, nchw_window * 2}) {
@@ -168,45 +168,46 @@ std::vector<std::int64_t> other_windows(const Conv2dProblem& p, Conv2dPass pass,
       const auto rows = [&](std::int64_t kib) { return rows_of(grid.vertical, row_pitch(grid.horizontal), ins, kib); };
       return rows(window) != rows(nchw_window);
     });
-    if (differs && floats_of(p, pass, window, device) <= scratch(device)) result.push_back(window);
+    if (differs && floats_of(p, direction, window, device) <= scratch(device)) result.push_back(window);
   }
   return result;
 }
 
 }  // namespace
 
-std::optional<std::string> conv2d_nchw_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_nchw_cpu_rejects(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (p.n == 0 || p.group_out() == 0) return "nothing to compute";
-  if (sums_filters(p, pass, device)) return conv2d_backward_weights_few_channels_cpu_rejects(p, device);
-  const auto floats = floats_of(p, pass, nchw_window, device);
+  if (sums_filters(p, direction, device)) return conv2d_backward_weights_few_channels_cpu_rejects(p, device);
+  const auto floats = floats_of(p, direction, nchw_window, device);
   if (floats > scratch(device)) return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
 
-std::optional<std::string> conv2d_nchw_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_nchw_cpu_declines(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
   constexpr std::int64_t few = 4, most_idle = 8;
-  const auto [sources, targets] = channels(p, pass);
-  if (sums_filters(p, pass, device)) return conv2d_backward_weights_few_channels_cpu_declines(p, device);
-  if (pass == Conv2dPass::backward_weights || sources <= few) return std::nullopt;
+  const auto [sources, targets] = channels(p, direction);
+  if (sums_filters(p, direction, device)) return conv2d_backward_weights_few_channels_cpu_declines(p, device);
+  if (direction == Conv2dDirection::backward_weights || sources <= few) return std::nullopt;
   // So few targets leave most lanes of the other kernel idle.
   if (targets * most_idle <= vector_width(device)) return std::nullopt;
   return "so many channels are summed faster by vectors of channels";
 }
 
-std::vector<exec::Config> conv2d_nchw_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (sums_filters(p, pass, device)) return conv2d_backward_weights_few_channels_cpu_configs(p, device);
+std::vector<exec::Config> conv2d_nchw_cpu_configs(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
+  if (sums_filters(p, direction, device)) return conv2d_backward_weights_few_channels_cpu_configs(p, device);
   const auto& kind = exec::device_class(device);
   std::vector<exec::Config> result;
-  if (pass == Conv2dPass::backward_weights) {
+  if (direction == Conv2dDirection::backward_weights) {
     auto widths = vector_widths(device);
     const auto row = [&](auto lanes) { return static_cast<double>(ceil_div(p.ow, lanes)) * kind.instruction(lanes); };
     std::stable_sort(widths.begin(), widths.end(), [&](auto a, auto b) { return row(a) < row(b); });
     for (const auto width : widths) result.push_back({{"lanes", width}, {"window", nchw_window}});
-    for (const auto window : other_windows(p, pass, device)) result.push_back({{"lanes", widths.front()}, {"window", window}});
+    for (const auto window : other_windows(p, direction, device))
+      result.push_back({{"lanes", widths.front()}, {"window", window}});
     return result;
   }
-  const bool backward = pass == Conv2dPass::backward_data;
+  const bool backward = direction == Conv2dDirection::backward_data;
   auto found = choices(backward ? p.group_in() : p.group_out(), device);
   std::stable_sort(found.begin(), found.end(), [&](const PlaneSums& a, const PlaneSums& b) {
     return cost(p, backward, a, kind) < cost(p, backward, b, kind);
@@ -216,14 +217,14 @@ std::vector<exec::Config> conv2d_nchw_cpu_configs(const Conv2dProblem& p, Conv2d
         {{"lanes", sums.lanes}, {"rows", sums.rows}, {"columns", sums.columns}, {"outs", sums.outs}, {"window", window}});
   };
   for (const auto& sums : found) add(sums, nchw_window);
-  for (const auto window : other_windows(p, pass, device)) add(found.front(), window);
+  for (const auto window : other_windows(p, direction, device)) add(found.front(), window);
   return result;
 }
 
-void conv2d_nchw_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
-  if (sums_filters(problem, pass, recorder.device())) return conv2d_backward_weights_few_channels_cpu(problem, recorder);
-  if (pass == Conv2dPass::backward_weights) return lower_plane_weights(problem, recorder);
-  const bool backward = pass == Conv2dPass::backward_data;
+void conv2d_nchw_cpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder) {
+  if (sums_filters(problem, direction, recorder.device())) return conv2d_backward_weights_few_channels_cpu(problem, recorder);
+  if (direction == Conv2dDirection::backward_weights) return lower_plane_weights(problem, recorder);
+  const bool backward = direction == Conv2dDirection::backward_data;
   for (const auto& grid : grids(problem, backward)) lower_plane_grid(problem, backward, grid, recorder);
 }
 

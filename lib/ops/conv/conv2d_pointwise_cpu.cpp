@@ -61,22 +61,24 @@ exec::Config config_of(const PixelTile& tile, std::int64_t strips, std::int64_t 
 
 }  // namespace
 
-std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& p, Conv2dDirection direction,
+                                                        const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (p.kh != 1 || p.kw != 1) return "the kernel is not 1x1";
   if (p.slices > 1) return "the images are slices of volumes";
   if (p.stride.height != 1 || p.stride.width != 1) return "the stride is not 1";
   if (p.oh != p.h || p.ow != p.w || p.top != 0 || p.left != 0) return "the input is padded";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.pixels() == 0) return "nothing to compute";
-  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_pointwise_cpu_rejects(p, device);
-  if (const auto floats = channels(p, pass).in * 2 * vector_width(device); floats > scratch(device))
+  if (direction == Conv2dDirection::backward_weights) return conv2d_backward_weights_pointwise_cpu_rejects(p, device);
+  if (const auto floats = channels(p, direction).in * 2 * vector_width(device); floats > scratch(device))
     return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
 
-std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_pointwise_cpu_declines(p);
-  const auto outs = channels(p, pass).out;
+std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& p, Conv2dDirection direction,
+                                                         const DeviceInfo& device) {
+  if (direction == Conv2dDirection::backward_weights) return conv2d_backward_weights_pointwise_cpu_declines(p);
+  const auto outs = channels(p, direction).out;
   const auto width = vector_width(device), panel = tiles(width).front().outs;
   // Measured: 7x7 pixels fill three quarters of the vectors, and take as long or longer than by vectors of channels.
   if (5 * ceil_div(p.pixels(), width) * width * ceil_div(outs, panel) * panel > 6 * outs * p.pixels())
@@ -84,9 +86,10 @@ std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& p,
   return std::nullopt;
 }
 
-std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_pointwise_cpu_configs(p, device);
-  const auto [ins, outs] = channels(p, pass);
+std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& p, Conv2dDirection direction,
+                                                       const DeviceInfo& device) {
+  if (direction == Conv2dDirection::backward_weights) return conv2d_backward_weights_pointwise_cpu_configs(p, device);
+  const auto [ins, outs] = channels(p, direction);
   std::vector<exec::Config> result;
   for (const auto width : vector_widths(device)) {
     auto found = tiles(width);
@@ -108,10 +111,10 @@ std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& p, C
   return result;
 }
 
-void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_pointwise_cpu(p, recorder);
-  const bool backward = pass == Conv2dPass::backward_data;
-  const auto [ins, outs] = channels(p, pass);
+void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dDirection direction, exec::Recorder& recorder) {
+  if (direction == Conv2dDirection::backward_weights) return conv2d_backward_weights_pointwise_cpu(p, recorder);
+  const bool backward = direction == Conv2dDirection::backward_data;
+  const auto [ins, outs] = channels(p, direction);
   const PixelTile tile(recorder.config());
   const PointwiseBlocks b{.strips = recorder.config()["strips"],
                           .panels = recorder.config()["panels"],

@@ -28,13 +28,13 @@ Conv2dProblem conv2d_unstrided(const Conv2dProblem& p) {
   return result;
 }
 
-void conv2d_strided_1x1_cpu(const Conv2dProblem& p, Conv2dPass pass, Conv2dRecord lower, exec::Recorder& recorder) {
+void conv2d_strided_1x1_cpu(const Conv2dProblem& p, Conv2dDirection direction, Conv2dRecord lower, exec::Recorder& recorder) {
   auto seen = conv2d_unstrided(p);
-  if (seen.stride == p.stride) return lower(p, pass, recorder);
-  const bool backward = pass == Conv2dPass::backward_data;
+  if (seen.stride == p.stride) return lower(p, direction, recorder);
+  const bool backward = direction == Conv2dDirection::backward_data;
   seen.x = recorder.temporary({Shape{p.n, p.c, p.oh, p.ow}, backward ? Dtype::f32 : p.dtype});
   if (!backward) copy(p, "conv2d_pick_cpu", p.x, seen.x, recorder);
-  lower(seen, pass, recorder);
+  lower(seen, direction, recorder);
   if (backward) recorder.epilogue(copy(p, "conv2d_spread_cpu", seen.x, p.x, recorder).arg(p.c), p.c, p.h * p.w);
 }
 

@@ -15,7 +15,7 @@ namespace {
 /// How the work is cut; RB and PB are the kernels' names for the blocks.
 struct Cut {
   Tile tile;
-  std::int64_t in = 0, out = 0, height = 0, width = 0;  ///< channels of the pass; the size of what is made
+  std::int64_t in = 0, out = 0, height = 0, width = 0;  ///< channels of the direction; the size of what is made
   std::int64_t source_height = 0, source_width = 0;     ///< and of what it is made from
   std::int64_t top = 0, left = 0;                       ///< padding of the source
   std::int64_t tile_rows = 0, tile_columns = 0, panels = 0;
@@ -104,7 +104,8 @@ std::vector<Tile> tiles(const Conv2dProblem& p, bool backward, const DeviceInfo&
 
 }  // namespace
 
-std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, Conv2dDirection direction,
+                                                       const DeviceInfo& device) {
   static const bool enabled = env::flag("CLNET_WINOGRAD", true);
   if (!enabled) return "CLNET_WINOGRAD=0";
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
@@ -112,8 +113,8 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   if (p.kh != 3 || p.kw != 3) return "the kernel is not 3x3";
   if (p.stride.height != 1 || p.stride.width != 1 || p.dilation.height != 1 || p.dilation.width != 1 || p.groups != 1)
     return "it has a stride, a dilation or groups";
-  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_winograd_cpu_rejects(p, device);
-  const bool backward = pass == Conv2dPass::backward_data;
+  if (direction == Conv2dDirection::backward_weights) return conv2d_backward_weights_winograd_cpu_rejects(p, device);
+  const bool backward = direction == Conv2dDirection::backward_data;
   const auto c = cut(p, backward, tiles(p, backward, device).front(), device);
   if (c.top < 0 || c.left < 0 || c.left + c.source_width > winograd_out * c.tile_columns + 2)
     return "the padding is larger than the kernel";
@@ -122,22 +123,24 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   return std::nullopt;
 }
 
-std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  return pass == Conv2dPass::backward_weights ? conv2d_backward_weights_winograd_cpu_declines(p, device) : std::nullopt;
+std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& p, Conv2dDirection direction,
+                                                        const DeviceInfo& device) {
+  return direction == Conv2dDirection::backward_weights ? conv2d_backward_weights_winograd_cpu_declines(p, device) : std::nullopt;
 }
 
-std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_winograd_cpu_configs(device);
-  const bool backward = pass == Conv2dPass::backward_data;
+std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& p, Conv2dDirection direction,
+                                                      const DeviceInfo& device) {
+  if (direction == Conv2dDirection::backward_weights) return conv2d_backward_weights_winograd_cpu_configs(device);
+  const bool backward = direction == Conv2dDirection::backward_data;
   std::vector<exec::Config> result;
   for (const auto& tile : tiles(p, backward, device))
     if (cut(p, backward, tile, device).total() <= room(device)) result.push_back(tile.config());
   return result;
 }
 
-void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  if (pass == Conv2dPass::backward_weights) return conv2d_backward_weights_winograd_cpu(p, recorder);
-  const bool backward = pass == Conv2dPass::backward_data;
+void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dDirection direction, exec::Recorder& recorder) {
+  if (direction == Conv2dDirection::backward_weights) return conv2d_backward_weights_winograd_cpu(p, recorder);
+  const bool backward = direction == Conv2dDirection::backward_data;
   const auto c = cut(p, backward, Tile(recorder.config()), recorder.device());
   const auto in_stride = backward ? p.c * 9 : 9, out_stride = backward ? 9 : p.c * 9;
   const auto x = backward ? p.y : p.x, y = backward ? p.x : p.y;

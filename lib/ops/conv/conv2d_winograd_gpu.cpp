@@ -28,13 +28,13 @@ constexpr std::array rated_tiles{RatedTile{{32, 32, 4, 8, 8}, 0.74}, RatedTile{{
 /// 3090.
 constexpr double per_element = 80;
 
-/// The pass as a convolution of `source` that makes `target`.
+/// The direction as a convolution of `source` that makes `target`.
 struct Sides {
   std::int64_t in, out, source_height, source_width, height, width, top, left;
 
-  Sides(const Conv2dProblem& p, Conv2dPass pass)
+  Sides(const Conv2dProblem& p, Conv2dDirection direction)
       : in(p.c), out(p.o), source_height(p.h), source_width(p.w), height(p.oh), width(p.ow), top(p.top), left(p.left) {
-    if (pass == Conv2dPass::forward) return;
+    if (direction == Conv2dDirection::forward) return;
     std::swap(in, out);
     std::swap(source_height, height);
     std::swap(source_width, width);
@@ -87,8 +87,8 @@ RatedTile rated(const RatedTile& known, double share, const exec::DeviceClass& k
 }
 
 /// Each tile that the device takes with its best split of the channels; the best of these first.
-std::vector<Rated> choices(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  const Sides s(p, pass);
+std::vector<Rated> choices(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
+  const Sides s(p, direction);
   const auto& kind = exec::device_class(device);
   const auto most = most_gemm_parts(p.n * s.out * s.height * s.width);
   std::vector<Rated> result;
@@ -109,15 +109,16 @@ std::vector<Rated> choices(const Conv2dProblem& p, Conv2dPass pass, const Device
 
 }  // namespace
 
-std::optional<std::string> conv2d_winograd_gpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::optional<std::string> conv2d_winograd_gpu_rejects(const Conv2dProblem& p, Conv2dDirection direction,
+                                                       const DeviceInfo& device) {
   static const bool enabled = env::flag("CLNET_WINOGRAD", true);
   if (!enabled) return "CLNET_WINOGRAD=0";
-  if (pass == Conv2dPass::backward_weights) return "weights are summed directly";
+  if (direction == Conv2dDirection::backward_weights) return "weights are summed directly";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.h == 0 || p.w == 0 || p.pixels() == 0) return "nothing to compute";
   if (p.kh != 3 || p.kw != 3) return "the kernel is not 3x3";
   if (p.stride.height != 1 || p.stride.width != 1 || p.dilation.height != 1 || p.dilation.width != 1 || p.groups != 1)
     return "it has a stride, a dilation or groups";
-  const auto channels = pass == Conv2dPass::forward ? p.c : p.o;
+  const auto channels = direction == Conv2dDirection::forward ? p.c : p.o;
   if (channels > longest_gemm_sum) return fmt::format("sums of {} channels are made of blocks", channels);
   const auto padded = [](std::int64_t size, std::int64_t tile) { return ceil_div(size, tile) * tile; };
   if (products_gpu * padded(p.o, 32) * padded(p.c, 32) > std::numeric_limits<std::int32_t>::max())
@@ -128,24 +129,26 @@ std::optional<std::string> conv2d_winograd_gpu_rejects(const Conv2dProblem& p, C
   return std::nullopt;
 }
 
-std::optional<std::string> conv2d_winograd_gpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (conv2d_gpu_rejects(p, pass, device)) return std::nullopt;
+std::optional<std::string> conv2d_winograd_gpu_declines(const Conv2dProblem& p, Conv2dDirection direction,
+                                                        const DeviceInfo& device) {
+  if (conv2d_gpu_rejects(p, direction, device)) return std::nullopt;
   // In training the weights are transformed at every step.
   const double transform = cost_of_moving(static_cast<double>((9 + products_gpu) * p.o * p.c), per_element, device);
-  if (choices(p, pass, device).front().cost + transform >= conv2d_gpu_cost(p, pass, device))
+  if (choices(p, direction, device).front().cost + transform >= conv2d_gpu_cost(p, direction, device))
     return "its tiles and the weights' transform cost more than they save";
   return std::nullopt;
 }
 
-std::vector<exec::Config> conv2d_winograd_gpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+std::vector<exec::Config> conv2d_winograd_gpu_configs(const Conv2dProblem& p, Conv2dDirection direction,
+                                                      const DeviceInfo& device) {
   std::vector<exec::Config> result;
-  for (const auto& [cost, tile, parts] : choices(p, pass, device)) result.push_back(tile.config(parts));
+  for (const auto& [cost, tile, parts] : choices(p, direction, device)) result.push_back(tile.config(parts));
   return result;
 }
 
-void conv2d_winograd_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  const bool forward = pass == Conv2dPass::forward;
-  const Sides s(p, pass);
+void conv2d_winograd_gpu(const Conv2dProblem& p, Conv2dDirection direction, exec::Recorder& recorder) {
+  const bool forward = direction == Conv2dDirection::forward;
+  const Sides s(p, direction);
   const auto tile = GemmTile::of(recorder.config());
   const GemmCut cut(s.in, recorder.config()["parts"], tile.k);
   const auto x = forward ? p.x : p.y, result = forward ? p.y : p.x;

@@ -8,7 +8,7 @@ namespace clnet::ops {
 
 namespace {
 
-/// One axis of a pass, from the source that it reads to the target that it makes.
+/// One axis of a direction, from the source that it reads to the target that it makes.
 struct Line {
   std::int64_t source, target, kernel, stride, before, dilation;
   bool backward;
@@ -158,9 +158,9 @@ bool few_idle_lanes(const Conv2dProblem& p, const DepthWindows& windows, const D
 
 }  // namespace
 
-bool conv3d_cpu_serves(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  if (pass == Conv2dPass::backward_weights) return false;
-  if (pass == Conv2dPass::forward) return p.volume.has_value();
+bool conv3d_cpu_serves(const Conv2dProblem& p, Conv2dDirection direction, const DeviceInfo& device) {
+  if (direction == Conv2dDirection::backward_weights) return false;
+  if (direction == Conv2dDirection::forward) return p.volume.has_value();
   const auto windows = p.volume.value_or(DepthWindows{});
   const auto across = p.stride.height * p.stride.width;
   // Phases with unequally many taps are faster in blocks of their own, and beyond so many phases a block has few pixels of each.
@@ -170,12 +170,12 @@ bool conv3d_cpu_serves(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo
   return few_idle_lanes(p, windows, device);
 }
 
-std::int64_t conv3d_cpu_floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, const DeviceInfo& device) {
-  return cut(p, Lines(p, pass == Conv2dPass::backward_data), tile, device).total();
+std::int64_t conv3d_cpu_floats(const Conv2dProblem& p, Conv2dDirection direction, const Tile& tile, const DeviceInfo& device) {
+  return cut(p, Lines(p, direction == Conv2dDirection::backward_data), tile, device).total();
 }
 
-void conv3d_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  const bool backward = pass == Conv2dPass::backward_data;
+void conv3d_cpu(const Conv2dProblem& p, Conv2dDirection direction, exec::Recorder& recorder) {
+  const bool backward = direction == Conv2dDirection::backward_data;
   const Lines l(p, backward);
   const auto& [depth, vertical, horizontal] = l.all;
   const Tile tile(recorder.config());
