@@ -91,7 +91,7 @@ void autocast(const Op& op, Tensors& inputs) {
   const auto precision = op.precision();
   if (precision == Precision::own) return;
   const auto takes_part = [](const Tensor& x) { return is_floating(x.dtype()) && !is_number(x); };
-  auto wanted = precision == Precision::narrow ? innermost->dtype : Dtype::f32;
+  auto wanted = precision == Precision::low ? innermost->dtype : Dtype::f32;
   if (precision == Precision::widest) {
     const Tensor* first = nullptr;
     bool differ = false;

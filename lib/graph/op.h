@@ -27,7 +27,7 @@ using Tensors = std::vector<Tensor>;
 /// The dtype of an operation's inputs within an Autocast scope.
 enum class Precision : std::uint8_t {
   widest,  ///< the inputs' dtypes; f32 where floating inputs differ
-  narrow,  ///< the scope's dtype: products
+  low,     ///< the scope's dtype: products
   full,    ///< f32: operations that need range or digits
   own      ///< the inputs' dtypes, even where they differ
 };

@@ -73,8 +73,8 @@ TEST_CASE("a result that is not the whole value of its launch, or only lives for
   DonationGraph g;
   const Ref state = g.leaf(), next = g.result(), between = g.value();
   g.launch().in("m", state, Access::same_element).out("y", between);
-  g.launch().in("x", between).out("y", next).part(4);
-  g.launch().in("x", between).out("y", next.at(4)).part(4);
+  g.launch().in("x", between).out("y", next).touches(4);
+  g.launch().in("x", between).out("y", next.at(4)).touches(4);
   CHECK(g.donations().empty());
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("a slice is written where its input lies: the launch that makes all of
 TEST_CASE("the verifier names a slice whose rest is not there") {
   DonationGraph g;
   const Ref slice = g.leaf(), made = g.value(), middle = g.value(), next = g.result();
-  g.launch().out("y", made).part(4);  // the other half is never written
+  g.launch().out("y", made).touches(4);  // the other half is never written
   g.update(made, slice, middle);
   g.launch().in("x", middle).out("y", next);
   CHECK_THROWS_WITH(g.check({}), Contains("hands on bytes 16 to 32 of value 1") && Contains("nothing written there"));

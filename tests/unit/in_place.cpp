@@ -79,12 +79,12 @@ TEST_CASE("an argument that names a part of the value is no whole") {
   InPlaceGraph g;
   const Ref a = g.value(), b = g.value();
   g.make(a);
-  g.launch().in("x", a, Access::same_element).part(4).out("y", b);
+  g.launch().in("x", a, Access::same_element).touches(4).out("y", b);
   CHECK(g.grants().empty());
   InPlaceGraph h;
   const Ref c = h.value(), d = h.value();
   h.make(c);
-  h.launch().in("x", c, Access::same_element).out("y", d).part(4);
+  h.launch().in("x", c, Access::same_element).out("y", d).touches(4);
   CHECK(h.grants().empty());
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("leaves keep their memory, and a value that exists moves no more") {
   const Ref x = g.leaf(), a = g.value(), b = g.value();
   g.map(x, a);
   CHECK(g.grants().empty());
-  g.launch().out("y", b).part(4);
+  g.launch().out("y", b).touches(4);
   g.map(a, b);
   CHECK(g.grants().empty());
 }

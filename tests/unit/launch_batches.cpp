@@ -71,9 +71,9 @@ TEST_CASE("launches whose values share memory wait, though their values have not
 TEST_CASE("parts of a value are apart") {
   Program p;
   const Ref x = p.leaf(), y = p.value();
-  p.launch().in("x", x).out("y", y).part(4);
-  p.launch().in("x", x).out("y", y.at(4)).part(4);
-  p.launch().in("x", x).inout("y", y.at(3)).part(1);
+  p.launch().in("x", x).out("y", y).touches(4);
+  p.launch().in("x", x).out("y", y.at(4)).touches(4);
+  p.launch().in("x", x).inout("y", y.at(3)).touches(1);
   const auto batches = p.batches(y).batches;
   REQUIRE(batches.size() == 1);
   CHECK(waits(batches[0]) == std::vector<bool>{false, false, true});

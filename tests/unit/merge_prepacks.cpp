@@ -80,8 +80,8 @@ TEST_CASE("temporary memory, and forms that several launches make, are their own
   }
   for (int i = 0; i < 2; ++i) {
     const Ref halves = g.recorder.form({Shape{8}, Dtype::f32});
-    g.launch().in("x", a).out("y", halves).part(4);
-    g.launch().in("x", a).out("y", halves.at(4)).part(4);
+    g.launch().in("x", a).out("y", halves).touches(4);
+    g.launch().in("x", a).out("y", halves.at(4)).touches(4);
     g.launch().in("x", halves).out("y", g.value());
   }
   CHECK(g.shared() == 0);

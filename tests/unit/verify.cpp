@@ -58,14 +58,14 @@ TEST_CASE("a value that is written again before anything has read it is named") 
 TEST_CASE("parts of a value are written one after the other and among each other") {
   Run run;
   const Ref a = run.value(), b = run.value();
-  run.launch().out("y", a).part(6);  // every other row, say
+  run.launch().out("y", a).touches(6);  // every other row, say
   SECTION("the rest") {
-    run.launch().out("y", a.at(6)).part(2);
+    run.launch().out("y", a.at(6)).touches(2);
     run.launch().in("x", a).out("y", b);
     CHECK_NOTHROW(run.check(b));
   }
   SECTION("the rows between") {
-    run.launch().out("y", a.at(2)).part(6);
+    run.launch().out("y", a.at(2)).touches(6);
     run.launch().in("x", a).out("y", b);
     CHECK_NOTHROW(run.check(b));
   }

@@ -90,7 +90,7 @@ Configured::~Configured() {
 
 bool is_avoided(std::string_view op, std::string_view solver, const Choosing& choosing) {
   return std::any_of(choosing.avoided.begin(), choosing.avoided.end(), [&](const Maker& maker) {
-    return maker.op == op && maker.solver == solver && (!choosing.part || maker.part == *choosing.part);
+    return maker.op == op && maker.solver == solver && (!choosing.group || maker.group == *choosing.group);
   });
 }
 

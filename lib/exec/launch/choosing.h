@@ -13,7 +13,7 @@ namespace clnet::exec {
 
 /// The origin of a launch: its part of the recording, and the solver that recorded it, if any.
 struct Maker {
-  std::size_t part = 0;
+  std::size_t group = 0;
   std::string op = {}, solver = {};
 
   bool operator==(const Maker&) const = default;
@@ -28,7 +28,7 @@ struct Choosing {
   /// Receives the possible choices; may be null.
   ListChoices* list = nullptr;
   /// The part in recording; std::nullopt: none yet.
-  std::optional<std::size_t> part = std::nullopt;
+  std::optional<std::size_t> group = std::nullopt;
   /// The measured or followed solver of an operation: taken unless another is forced.
   std::optional<std::pair<std::string, Choice>> preferred = std::nullopt;
 };

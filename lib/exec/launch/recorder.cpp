@@ -87,7 +87,7 @@ Launch& Launch::range(const std::vector<std::int64_t>& global, const std::vector
   return *this;
 }
 
-Launch& Launch::part(std::int64_t elements) {
+Launch& Launch::touches(std::int64_t elements) {
   std::get<BufferArg>(args_.back()).count = elements;
   return *this;
 }
@@ -189,7 +189,7 @@ Ref Recorder::cached(Spec spec, Ref source) {
 Launch& Recorder::add(ocl::ProgramSource program, std::string_view function) {
   recording_.commands_.push_back(Launch(&recording_, std::move(program), std::string(function)));
   auto& launch = std::get<Launch>(recording_.commands_.back());
-  launch.maker_.part = recording_.part_;
+  launch.maker_.group = recording_.group_;
   if (pen_) {
     launch.maker_.op = chosen_[*pen_].first;
     launch.maker_.solver = chosen_[*pen_].second.solver;

@@ -86,7 +86,7 @@ class Launch {
   Launch& range(const std::vector<std::int64_t>& global, const std::vector<std::int64_t>& local);
   /// The launch accesses only this many elements of the last buffer argument. Every element of a value is written once before it
   /// is read, by one launch or by several that write a part each.
-  Launch& part(std::int64_t elements);
+  Launch& touches(std::int64_t elements);
   /// The launch writes only some elements of the last output, among those of other launches.
   Launch& scattered();
   /// Makes this launch one of two alternatives. This one computes all of `output`, and runs only where `output` has memory of its
@@ -192,7 +192,7 @@ class Recording {
   void enter(ScopePtr scope) { scope_ = std::move(scope); }
   const ScopePtr& scope() const { return scope_; }
   /// Sets the part of the following commands: a part is recorded identically each time the same work is.
-  void enter_part(std::size_t part) { part_ = part; }
+  void enter_group(std::size_t group) { group_ = group; }
   /// Makes `view` the same memory as `base` from an element on. Dtypes must be of the same size.
   void alias(ValueId view, Ref base);
   /// The leaf will change next time, as a trained weight: keeping values derived from it would only cost memory.
@@ -232,7 +232,7 @@ class Recording {
   std::vector<Foreseen> foreseen_;
   std::set<std::pair<ocl::ProgramSource, std::string>> asked_;  ///< problems already foreseen, by program and text
   ScopePtr scope_;
-  std::size_t part_ = 0;
+  std::size_t group_ = 0;
 };
 
 /// The lengths whose programs every plan foresees: solvers' choices change between them.

@@ -209,8 +209,8 @@ class SubgraphLowering {
   void add_group(std::size_t k) {
     const auto& group = groups_[k];
     recording_.enter((group.node ? group.node : node_of(group.outputs[0]))->scope);
-    recording_.enter_part(k);
-    choosing_.part = k;
+    recording_.enter_group(k);
+    choosing_.group = k;
     Tensors heads;
     if (group.node)
       for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.push_back(tensor_of(group.node, static_cast<int>(i)));

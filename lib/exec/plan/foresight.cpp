@@ -93,7 +93,7 @@ std::vector<ocl::KernelToBuild> foreseen(const Subgraph& graph, const Recording&
   };
   for (const auto& [launch, growth] : recording.foreseen()) add(recording, launch, growth);
 
-  // Parts are another recording's here.
+  // Groups are another recording's here.
   const Choosing anywhere{.avoided = avoided};
   // What is written down here is nobody's: not evaluated at once, and of the dtypes that it says.
   Capture capture;

@@ -198,7 +198,7 @@ class Conv2d : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d"; }
-  Precision precision() const override { return Precision::narrow; }
+  Precision precision() const override { return Precision::low; }
   FusionHints fusion(const Specs&) const override { return {.epilogue = true}; }
   TuningHints tuning(const Specs&) const override { return {.batches = {0}, .unit = unit(), .packed = 1}; }
   const exec::Rewrite* rewrite() const override { return &conv2d_in_strips(); }
@@ -243,7 +243,7 @@ class Conv2dBackwardData : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_data"; }
-  Precision precision() const override { return Precision::narrow; }
+  Precision precision() const override { return Precision::low; }
   /// What a solver makes of a volume may only be what is folded.
   FusionHints fusion(const Specs&) const override { return {.epilogue = !volume_}; }
   TuningHints tuning(const Specs&) const override { return {.batches = {0}, .unit = unit(), .packed = 1}; }
@@ -277,7 +277,7 @@ class Conv2dBackwardWeights : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_weights"; }
-  Precision precision() const override { return Precision::narrow; }
+  Precision precision() const override { return Precision::low; }
   TuningHints tuning(const Specs&) const override { return {.batches = {0, 1}, .unit = unit()}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -45,7 +45,7 @@ class Chunks {
       multiply(weight, y, col, m, columns, k, true);
       const auto image = p.c * p.h * p.w;
       auto& launch = r.kernel("conv2d_col2im", "conv2d_col2im").in("col", col).out("x", p.x.at(first * image));
-      sizes(launch.part(count * image), columns).range({p.h * p.w, count * p.c}, {64, 1});
+      sizes(launch.touches(count * image), columns).range({p.h * p.w, count * p.c}, {64, 1});
       r.epilogue(launch, p.c, p.h * p.w);
     });
   }
@@ -86,7 +86,7 @@ class Chunks {
   }
 
   void swap(exec::Ref from, exec::Ref to, std::int64_t a, std::int64_t b, std::int64_t pixels) {
-    auto& launch = r.kernel("conv2d_swap", "conv2d_swap").in("x", from).out("y", to).part(a * b * pixels);
+    auto& launch = r.kernel("conv2d_swap", "conv2d_swap").in("x", from).out("y", to).touches(a * b * pixels);
     launch.args({a, b, pixels}).range({pixels, a * b}, {64, 1});
   }
 
@@ -96,7 +96,7 @@ class Chunks {
     const auto plane = p.o * p.pixels();
     auto& launch = r.kernel("conv2d_swap", "conv2d_swap").in("x", y);
     if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
-    launch.out("y", apart ? p.y : p.y.at(first * plane)).part((apart ? p.n : count) * plane);
+    launch.out("y", apart ? p.y : p.y.at(first * plane)).touches((apart ? p.n : count) * plane);
     if (apart && count < p.n) launch.scattered();
     launch.args({p.o, count, p.pixels()}).range({p.pixels(), p.o * count}, {64, 1});
     if (apart) launch.define("SLICES", 1).args({first, p.slices});

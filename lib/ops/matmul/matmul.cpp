@@ -56,7 +56,7 @@ class Matmul : public Op {
  public:
   explicit Matmul(const MatmulOptions& options) : options_(options) {}
   std::string_view name() const override { return "matmul"; }
-  Precision precision() const override { return Precision::narrow; }
+  Precision precision() const override { return Precision::low; }
   TuningHints tuning(const Specs&) const override { return {.packed = 1}; }
   Fields fields() const override { return {{"transpose_a", options_.transpose_a}, {"transpose_b", options_.transpose_b}}; }
 

@@ -33,7 +33,7 @@ void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder) {
     recorder.kernel("matmul_bias", "matmul_bias")
         .in("bias", *problem.bias)
         .out("c", problem.c)
-        .part(problem.reach())
+        .touches(problem.reach())
         .args({rows, problem.m, problem.n, problem.stride_c})
         .range({problem.n, rows});
     reads.push_back(problem.c);

@@ -153,7 +153,7 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .in("b", p.b)
       .in("bias", bias)
       .out("c", target)
-      .part(second ? parts * elements : p.reach())
+      .touches(second ? parts * elements : p.reach())
       .arg(p.bias && !second)
       .args({p.m, p.n, p.k})
       .args({p.transpose_a, p.transpose_b})
@@ -170,7 +170,7 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .in("x", target)
       .in("bias", bias)
       .out("c", p.c)
-      .part(p.reach())
+      .touches(p.reach())
       .arg(p.bias.has_value())
       .args({p.batch * p.m, p.m, p.n, p.stride_c, parts, elements, chunk})
       .range({ceil_div(p.batch * p.m, chunk)}, {1});

@@ -36,7 +36,7 @@ void record_tiles(const MatmulProblem& p, exec::Recorder& recorder, const TiledK
     if (round > 0) product.define("ADD", 1);
     product.in("a", p.a).in("b", p.b).in("bias", bias);
     round > 0 ? product.inout("c", target) : product.out("c", target);
-    product.part(cut.whole() ? p.reach() : cut.parts * elements)
+    product.touches(cut.whole() ? p.reach() : cut.parts * elements)
         .arg(p.bias && cut.whole())
         .args({p.m, p.n, p.k})
         .args({p.stride_a, p.stride_b, cut.whole() ? p.stride_c : p.m * p.n})
@@ -50,7 +50,7 @@ void record_tiles(const MatmulProblem& p, exec::Recorder& recorder, const TiledK
   sum.in("x", target)
       .in("bias", bias)
       .out("c", p.c)
-      .part(p.reach())
+      .touches(p.reach())
       .arg(p.bias.has_value())
       .args({elements, p.m * p.n, p.stride_c, p.n, 1, cut.parts})
       .range({elements}, {64});

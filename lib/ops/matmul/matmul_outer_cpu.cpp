@@ -22,7 +22,7 @@ void matmul_outer_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
                      .in("b", p.b)
                      .in("bias", p.bias.value_or(p.a))
                      .out("c", p.c)
-                     .part(p.reach())
+                     .touches(p.reach())
                      .arg(p.bias.has_value())
                      .args({p.m, p.n, p.stride_a, p.stride_b, p.stride_c, tall})
                      .range({ceil_div(p.m, tall), p.batch}, {1, 1})

@@ -105,7 +105,7 @@ void matmul_packed_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .in("b", panels)
       .in("bias", p.bias.value_or(p.a))
       .out("c", p.c)
-      .part(p.reach());
+      .touches(p.reach());
   launch.arg(p.bias.has_value())
       .args({p.m, p.n, p.k})
       .args({p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1})

@@ -118,7 +118,7 @@ void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder) {
       .in("b", p.b)
       .in("bias", p.bias.value_or(p.a))
       .out("c", p.c)
-      .part(problem.reach());
+      .touches(problem.reach());
   if (p.transpose_b) launch.define("TRANSPOSED", 1);
   if (is_swapped(problem)) launch.define("SWAPPED", 1);
   launch.arg(p.bias.has_value())

@@ -17,7 +17,7 @@ void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
   auto& launch = recorder.kernel("matmul_direct", "matmul_direct").in("a", problem.a).in("b", problem.b);
   if (problem.bias) launch.define("BIAS", 1).in("bias", *problem.bias);
   launch.out("c", problem.c)
-      .part(problem.reach())
+      .touches(problem.reach())
       .args({problem.m, problem.n, problem.k})
       .args({problem.transpose_a ? 1 : problem.lda(), problem.transpose_a ? problem.lda() : 1})
       .args({problem.transpose_b ? 1 : problem.ldb(), problem.transpose_b ? problem.ldb() : 1})

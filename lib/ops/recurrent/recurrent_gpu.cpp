@@ -229,7 +229,7 @@ class Gpu {
   /// Where a step's part of a sequence begins, of `width` elements for each of the batch; all steps are one launch's.
   std::int64_t begin(std::int64_t t, std::int64_t width) const { return owned_.whole ? 0 : t * p_.batch * width; }
   void part(exec::Launch& launch, std::int64_t width) const {
-    if (!owned_.whole) launch.part(p_.batch * width);
+    if (!owned_.whole) launch.touches(p_.batch * width);
   }
   /// What launches change one after the other.
   static void carried(exec::Launch& launch, const char* name, exec::Ref to, bool first) {

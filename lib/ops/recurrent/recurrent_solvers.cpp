@@ -201,10 +201,10 @@ class Direct {
   }
   void part(exec::Launch& step, const char* name, exec::Ref all, std::int64_t t, std::int64_t width,
             exec::Access access = exec::Access::any) const {
-    step.in(name, all.at(t * p_.batch * width), access).part(p_.batch * width);
+    step.in(name, all.at(t * p_.batch * width), access).touches(p_.batch * width);
   }
   void part_out(exec::Launch& step, const char* name, exec::Ref all, std::int64_t t, std::int64_t width) const {
-    step.out(name, all.at(t * p_.batch * width)).part(p_.batch * width);
+    step.out(name, all.at(t * p_.batch * width)).touches(p_.batch * width);
   }
   /// States after step `prior`, or the initial ones.
   void state(exec::Launch& step, const char* name, exec::Ref all, exec::Ref initial, std::int64_t prior) const {

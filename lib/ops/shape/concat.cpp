@@ -70,7 +70,7 @@ class Concat : public Op {
       for (std::size_t k = 0; k < count; ++k) width += block(k);
       const auto tasks = std::clamp<std::int64_t>(outer * width / worthwhile, 1, 4 * recorder.device().compute_units);
       const auto rows = (outer + tasks - 1) / tasks;
-      launch.part((outer - 1) * row + width).args({outer, row, rows});
+      launch.touches((outer - 1) * row + width).args({outer, row, rows});
       for (std::size_t k = 0; k < count; ++k) launch.in(fmt::format("x{}", k), parts[first + k]).arg(block(k));
       launch.range({(outer + rows - 1) / rows}, {1}).detail(to_string(recorder.spec(recorder.output()).shape));
       to = to.at(width);

@@ -54,7 +54,7 @@ void lower_tiles(const StridedCopy& copy, exec::Launch& launch, std::int64_t til
   const auto batch = copy.dims.size() == 3 ? copy.dims[0] : StridedCopy::Dim{1, 0, 0};
   launch.in("x", copy.from)
       .out("y", copy.to)
-      .part(reach(copy))
+      .touches(reach(copy))
       .args({rows.extent, columns.extent, rows.from_step, columns.to_step, batch.from_step, batch.to_step})
       .range({(columns.extent + tile - 1) / tile * items, (rows.extent + tile - 1) / tile, batch.extent}, {items, 1, 1})
       .detail(fmt::format("{} x {}x{}", batch.extent, rows.extent, columns.extent));
@@ -136,7 +136,7 @@ void lower_general(const StridedCopy& copy, exec::Recorder& recorder, Part part)
           ? 0
           : std::max<std::int64_t>(1, rows_per_item(lines, inner, recorder.config().value("elements", worthwhile), device));
   auto& launch = recorder.kernel("strided_copy", "strided_copy").in("x", copy.from).out("y", copy.to);
-  launch.part(reach(copy)).args({count, rows});
+  launch.touches(reach(copy)).args({count, rows});
   for (std::size_t d = 0; d + 1 < most_dims; ++d) launch.arg(inner_first[d].extent);
   for (const auto& dim : inner_first) launch.arg(dim.from_step);
   for (const auto& dim : inner_first) launch.arg(dim.to_step);
