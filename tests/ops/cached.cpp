@@ -40,7 +40,7 @@ class Twice : public Op {
   std::string_view name() const override { return "twice"; }
   Specs infer(const Specs& inputs) const override { return inputs; }
   void lower(exec::Recorder& recorder) const override {
-    const auto x = recorder.input(0), cached = recorder.cached(recorder.spec(x), x);
+    const auto x = recorder.input(0), cached = recorder.prepack(recorder.spec(x), x);
     const auto middle = recorder.temporary(recorder.spec(x));
     const auto count = recorder.spec(x).shape.numel();
     const char* source =
@@ -252,7 +252,7 @@ TEST_CASE("a small value of leaves is itself when a part of it is returned") {
   for (int i = 0; i < 3; ++i) CHECK(slice(a + b, 0, 1, 3).to_vector<float>() == Floats{3, 4});
 }
 
-TEST_CASE("parameters that a plan updates are not worth a cached form") {
+TEST_CASE("parameters that a plan updates are not prepacked for later runs") {
   manual_seed(1);
   auto model = nn::Sequential{nn::Conv2d{3, 8, 3, {.padding = 1}}, nn::Flatten{}, nn::Linear{8 * 36, 3}};
   auto sgd = optim::SGD{model, {.learning_rate = 0.1}};

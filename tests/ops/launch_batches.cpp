@@ -139,7 +139,7 @@ TEST_CASE("launch batches follow what changes from run to run") {
       matmul(tanh(matmul(large, large)), large).eval();
     }
   }
-  SECTION("weights whose other forms are kept") {
+  SECTION("weights that are prepacked") {
     const Tensor weight = rand({64, 48}).detach();
     for (int round = 0; round < 4; ++round) {
       const Tensor x = rand({3, 64}).detach();

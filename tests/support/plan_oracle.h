@@ -52,8 +52,8 @@ class PlanOracle {
       a.address = place.begin + a.begin;
     };
     for (auto& command : apart.commands) {
-      const auto form = run.placement->form_of[command.command];
-      if (form != exec::Placement::none) command.left_out = false;
+      const auto prepack = run.placement->prepack_of[command.command];
+      if (prepack != exec::Placement::none) command.left_out = false;
       for (auto& argument : command.arguments) move(argument);
     }
     for (auto& result : apart.results) move(result);

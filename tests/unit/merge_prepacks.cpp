@@ -1,4 +1,4 @@
-// Forms of values that several operations ask for: made once where they are the same, for recordings that no device sees.
+// Prepacks that several operations ask for: made once where they are the same, for recordings that no device sees.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -12,9 +12,9 @@ namespace {
 struct FormGraph : RecordedLaunches {
   void make(Ref to) { launch().out("y", to); }
   void change(Ref of) { launch().inout("y", of); }
-  /// A form of the value, which something reads.
-  Ref form(Ref of, const std::function<void(Launch&)>& as = {}) {
-    const auto result = recorder.form({Shape{8}, Dtype::f32});
+  /// The value prepacked, which something reads.
+  Ref prepack(Ref of, const std::function<void(Launch&)>& as = {}) {
+    const auto result = recorder.prepack_once({Shape{8}, Dtype::f32});
     auto& pack = launch().in("x", of).out("y", result).arg(7);
     if (as) as(pack);
     launch().in("x", result).out("y", value());
@@ -23,19 +23,19 @@ struct FormGraph : RecordedLaunches {
   /// How many launches are left out.
   std::size_t shared() {
     const auto before = recording.commands().size();
-    recording.share_forms();
+    recording.merge_prepacks();
     return before - recording.commands().size();
   }
 };
 
 }  // namespace
 
-TEST_CASE("the same form of the same value is made once, and all read that") {
+TEST_CASE("what packs the same value alike is made once, and all read that") {
   FormGraph g;
   const Ref a = g.value();
   g.make(a);
-  const Ref first = g.form(a);
-  const Ref second = g.form(a), third = g.form(a);
+  const Ref first = g.prepack(a);
+  const Ref second = g.prepack(a), third = g.prepack(a);
   CHECK(g.shared() == 2);
   CHECK(g.recording.value(second.value).root == first.value);
   CHECK(g.recording.value(third.value).root == first.value);
@@ -45,32 +45,32 @@ TEST_CASE("the same form of the same value is made once, and all read that") {
   CHECK(reads == 3);
 }
 
-TEST_CASE("forms of other values, parts, arguments, defines or ranges are others") {
+TEST_CASE("prepacks of other values, parts, arguments, defines or ranges are others") {
   FormGraph g;
   const Ref a = g.leaf(), b = g.leaf();
-  g.form(a);
-  g.form(b);
-  g.form(a.at(4));
-  g.form(a, [](Launch& pack) { pack.arg(8); });
-  g.form(a, [](Launch& pack) { pack.arg_float(1); });
-  g.form(a, [](Launch& pack) { pack.define("TRANSPOSED", 1); });
-  g.form(a, [](Launch& pack) { pack.range({8}, {1}); });
+  g.prepack(a);
+  g.prepack(b);
+  g.prepack(a.at(4));
+  g.prepack(a, [](Launch& pack) { pack.arg(8); });
+  g.prepack(a, [](Launch& pack) { pack.arg_float(1); });
+  g.prepack(a, [](Launch& pack) { pack.define("TRANSPOSED", 1); });
+  g.prepack(a, [](Launch& pack) { pack.range({8}, {1}); });
   CHECK(g.shared() == 0);
 }
 
-TEST_CASE("a form of what changes in between is made again") {
+TEST_CASE("a prepack of what changes in between is made again") {
   FormGraph g;
   const Ref a = g.value();
   g.make(a);
-  g.form(a);
+  g.prepack(a);
   g.change(a);
-  g.form(a);
+  g.prepack(a);
   CHECK(g.shared() == 0);
-  g.form(a);
+  g.prepack(a);
   CHECK(g.shared() == 1);
 }
 
-TEST_CASE("temporary memory, and forms that several launches make, are their own") {
+TEST_CASE("temporary memory, and prepacks that several launches make, are their own") {
   FormGraph g;
   const Ref a = g.leaf();
   for (int i = 0; i < 2; ++i) {
@@ -79,7 +79,7 @@ TEST_CASE("temporary memory, and forms that several launches make, are their own
     g.launch().in("x", scratch).out("y", g.value());
   }
   for (int i = 0; i < 2; ++i) {
-    const Ref halves = g.recorder.form({Shape{8}, Dtype::f32});
+    const Ref halves = g.recorder.prepack_once({Shape{8}, Dtype::f32});
     g.launch().in("x", a).out("y", halves).touches(4);
     g.launch().in("x", a).out("y", halves.at(4)).touches(4);
     g.launch().in("x", halves).out("y", g.value());

@@ -110,16 +110,16 @@ struct Planned {
   }
 
   RunView run(int number) const {
-    std::vector<RunForm> forms;
-    for (const auto& form : placement.forms) {
-      RunForm made;
+    std::vector<RunPrepack> prepacks;
+    for (const auto& prepack : placement.prepacks) {
+      RunPrepack made;
       made.there = same_leaves && number > 0;
       made.kept = true;
-      for (auto leaf : form.leaves) made.sources.push_back(source(leaf, number));
+      for (auto leaf : prepack.leaves) made.sources.push_back(source(leaf, number));
       made.made_from = made.sources;
-      forms.push_back(std::move(made));
+      prepacks.push_back(std::move(made));
     }
-    return view(recording, placement, keep, places(number), std::move(forms));
+    return view(recording, placement, keep, places(number), std::move(prepacks));
   }
 };
 
@@ -139,7 +139,7 @@ std::vector<std::size_t> movable(const Planned& plan) {
 }
 
 RunView replaced(const RunView& run, const Planned& plan, std::vector<RunPlace> places) {
-  return view(plan.recording, plan.placement, plan.keep, std::move(places), run.forms);
+  return view(plan.recording, plan.placement, plan.keep, std::move(places), run.prepacks);
 }
 
 /// One change of the second run.
@@ -184,15 +184,15 @@ RunView mutated(const Planned& plan, const RunView& run, Random& random) {
       break;
     }
     case 6: {  // a cached value of other leaves
-      if (run.forms.empty()) break;
-      const auto which = below(random, run.forms.size());
-      if (run.forms[which].there) break;
-      auto forms = run.forms;
-      forms[which].there = true;
-      for (auto& id : forms[which].made_from) id -= 100000;
+      if (run.prepacks.empty()) break;
+      const auto which = below(random, run.prepacks.size());
+      if (run.prepacks[which].there) break;
+      auto prepacks = run.prepacks;
+      prepacks[which].there = true;
+      for (auto& id : prepacks[which].made_from) id -= 100000;
       auto places = run.places;
-      for (auto id : plan.placement.forms[which].values) places[static_cast<std::size_t>(id)].buffer -= 1000000;
-      return view(plan.recording, plan.placement, plan.keep, std::move(places), std::move(forms));
+      for (auto id : plan.placement.prepacks[which].values) places[static_cast<std::size_t>(id)].buffer -= 1000000;
+      return view(plan.recording, plan.placement, plan.keep, std::move(places), std::move(prepacks));
     }
     case 7: {  // an output that is meant to be another one, of as many bytes
       auto& argument = any_argument(result, random);
@@ -236,10 +236,10 @@ std::vector<std::uint64_t> outcome(PlanOracle oracle, const Planned& plan, const
 TEST_CASE("of random mutations of plans the verifier finds at least 99 % of those that change a result") {
   Random random(1), changes(2);
   constexpr int plans = 100, mutations_each = 100;
-  int changed = 0, missed = 0, harmless = 0, refused = 0, forms = 0, grants = 0;
+  int changed = 0, missed = 0, harmless = 0, refused = 0, prepacks = 0, grants = 0;
   for (int p = 0; p < plans; ++p) {
     const Planned plan(p % 5 == 0 ? network() : random_graph(random), p % 2 == 0, p % 3 == 0);
-    forms += static_cast<int>(plan.placement.forms.size());
+    prepacks += static_cast<int>(plan.placement.prepacks.size());
     grants += static_cast<int>(plan.placement.grants.size());
     const auto first = plan.run(0), second = plan.run(1);
     REQUIRE_NOTHROW(verify(first));
@@ -267,11 +267,11 @@ TEST_CASE("of random mutations of plans the verifier finds at least 99 % of thos
   }
   const auto share = 100.0 * (changed - missed) / changed;
   std::printf(
-      "%d mutations of %d plans with %d in-place grants and %d cached forms: %d changed a result, %d of these (%.2f %%) were "
+      "%d mutations of %d plans with %d in-place grants and %d prepacks: %d changed a result, %d of these (%.2f %%) were "
       "found; %d harmless, %d refused without harm\n",
-      plans * mutations_each, plans, grants, forms, changed, changed - missed, share, harmless, refused);
+      plans * mutations_each, plans, grants, prepacks, changed, changed - missed, share, harmless, refused);
   CHECK(changed > plans * mutations_each / 3);
-  CHECK(forms > plans / 4);
+  CHECK(prepacks > plans / 4);
   CHECK(grants > plans / 4);
   CHECK(share >= 99);
 }

@@ -15,7 +15,7 @@ struct Broken : RecordedLaunches {
   std::vector<ValueId> keep;
   Placement placement;
   std::vector<RunPlace> places;
-  std::vector<RunForm> forms;
+  std::vector<RunPrepack> prepacks;
 
   Ref view(Ref of, std::int64_t offset, std::int64_t count) {
     const auto id = recording.add_value({Shape{count}, Dtype::f32});
@@ -31,12 +31,12 @@ struct Broken : RecordedLaunches {
     placement = place(recording, keep, {});
     for (std::size_t id = 0; id < recording.value_count(); ++id) places.push_back({id + 1, 0, 64});
     for (const auto& grant : placement.grants) take(grant.from, grant.to);
-    for (const auto& form : placement.forms) {
-      RunForm made;
+    for (const auto& prepack : placement.prepacks) {
+      RunPrepack made;
       made.kept = true;
-      for (auto leaf : form.leaves) made.sources.push_back(static_cast<std::uint64_t>(leaf) + 100);
+      for (auto leaf : prepack.leaves) made.sources.push_back(static_cast<std::uint64_t>(leaf) + 100);
       made.made_from = made.sources;
-      forms.push_back(std::move(made));
+      prepacks.push_back(std::move(made));
     }
     REQUIRE_NOTHROW(check());
   }
@@ -45,7 +45,7 @@ struct Broken : RecordedLaunches {
     placement.grants.push_back({command, from.value, to.value});
     take(from.value, to.value);
   }
-  void check() const { verify(exec::view(recording, placement, keep, places, forms)); }
+  void check() const { verify(exec::view(recording, placement, keep, places, prepacks)); }
 
  private:
   void take(ValueId from, ValueId to) { places[static_cast<std::size_t>(to)] = places[static_cast<std::size_t>(from)]; }
@@ -60,7 +60,7 @@ struct OfLeaf : Broken {
     recording.keep_small(small.value);
     launch().in("x", small).out("y", y);
     place_all(y);
-    REQUIRE(forms.size() == 1);
+    REQUIRE(prepacks.size() == 1);
   }
 };
 
@@ -128,7 +128,7 @@ TEST_CASE("cached: the value is returned") {
 
 TEST_CASE("cached: a caller may write to what it is made of") {
   OfLeaf run;
-  run.forms[0].imported = true;
+  run.prepacks[0].imported = true;
   CHECK_THROWS_WITH(run.check(), Contains("memory that a caller may write to"));
 }
 
@@ -140,9 +140,9 @@ TEST_CASE("cached: what it is made of changes") {
 
 TEST_CASE("cached: it was made of other values") {
   OfLeaf run;
-  run.forms[0].there = true;
+  run.prepacks[0].there = true;
   REQUIRE_NOTHROW(run.check());
-  run.forms[0].made_from[0] += 1;
+  run.prepacks[0].made_from[0] += 1;
   CHECK_THROWS_WITH(run.check(), Contains("made from other values than this run's"));
 }
 

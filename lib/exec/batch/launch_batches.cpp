@@ -134,7 +134,7 @@ class Finder {
     LaunchBatch::ListEntry entry;
     entry.command = command;
     entry.kernel = found != kernels_.end() ? found->second : program.commands.size();
-    entry.may_be_left_out = placement_.form_of[command] != Placement::none || launch.when() != Launch::When::always;
+    entry.may_be_left_out = placement_.prepack_of[command] != Placement::none || launch.when() != Launch::When::always;
     std::size_t local = 0;
     for (const auto& arg : launch.arguments()) add_words(entry.words, arg, local);
     const BatchParameters parameters{std::max(program.parameters.bases, open_->bases.size()),

@@ -1,5 +1,5 @@
-// Forms that are made once: equal launches over the same values become one, like the packing of a weight by each step that reads
-// it.
+// Values that are prepacked once: equal launches over the same values become one, like the packing of a weight by each step that
+// reads it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -14,15 +14,15 @@ namespace {
 /// Of a launch, with root values for what they refer to: kind, and what tells them apart.
 using Arguments = std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>>;
 
-/// A form that a launch makes alone.
-struct Made {
-  ValueId form;
+/// A prepacked value that one launch makes alone.
+struct PrepackLaunch {
+  ValueId prepacked;
   Arguments arguments;
 };
 
 }  // namespace
 
-void Recording::share_forms() {
+void Recording::merge_prepacks() {
   const auto root = [&](ValueId id) { return value(id).root; };
   std::vector<std::size_t> writers(values_.size(), 0), last_write(values_.size(), 0);
   for (std::size_t i = 0; i < commands_.size(); ++i)
@@ -31,8 +31,8 @@ void Recording::share_forms() {
       ++writers[static_cast<std::size_t>(root(ref.value))];
       last_write[static_cast<std::size_t>(root(ref.value))] = i;
     });
-  const auto made = [&](const Launch& launch) -> std::optional<Made> {
-    Made result{-1, {}};
+  const auto made = [&](const Launch& launch) -> std::optional<PrepackLaunch> {
+    PrepackLaunch result{-1, {}};
     for (const auto& arg : launch.arguments()) {
       if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
         result.arguments.emplace_back(0, *integer, 0, 0);
@@ -40,9 +40,10 @@ void Recording::share_forms() {
         const auto& info = value(buffer->ref.value);
         if (buffer->writes) {
           const bool whole = info.root == buffer->ref.value && buffer->ref.offset == 0;
-          if (result.form >= 0 || buffer->reads || !whole || !info.form || writers[static_cast<std::size_t>(info.root)] != 1)
+          if (result.prepacked >= 0 || buffer->reads || !whole || !info.prepacked ||
+              writers[static_cast<std::size_t>(info.root)] != 1)
             return std::nullopt;
-          result.form = info.root;
+          result.prepacked = info.root;
           result.arguments.emplace_back(1, info.spec.shape.numel(), static_cast<std::int64_t>(info.spec.dtype), buffer->count);
         } else {
           result.arguments.emplace_back(2, info.root, info.offset + buffer->ref.offset, buffer->count);
@@ -51,12 +52,12 @@ void Recording::share_forms() {
         return std::nullopt;
       }
     }
-    return result.form >= 0 ? std::optional(std::move(result)) : std::nullopt;
+    return result.prepacked >= 0 ? std::optional(std::move(result)) : std::nullopt;
   };
   struct First {
     const Launch* launch;
     std::size_t command;
-    ValueId form;
+    ValueId prepacked;
   };
   std::map<Arguments, std::vector<First>> firsts;
   std::map<ValueId, ValueId> instead;
@@ -74,18 +75,18 @@ void Recording::share_forms() {
              first.launch->local() == launch->local();
     });
     if (equal == same.end()) {
-      same.push_back({launch, i, found->form});
+      same.push_back({launch, i, found->prepacked});
       continue;
     }
     for_each_ref(commands_[i], [&](Ref ref, bool writes) {
       unchanged = unchanged && (writes || last_write[static_cast<std::size_t>(root(ref.value))] <= equal->command);
     });
     if (!unchanged) {
-      *equal = {launch, i, found->form};
+      *equal = {launch, i, found->prepacked};
       continue;
     }
     gone[i] = true;
-    instead[found->form] = equal->form;
+    instead[found->prepacked] = equal->prepacked;
   }
   if (instead.empty()) return;
   for (auto& info : values_)

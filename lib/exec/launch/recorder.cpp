@@ -173,14 +173,14 @@ bool Recorder::host_scalar(std::size_t input) const {
 
 Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }
 
-Ref Recorder::form(Spec spec) {
+Ref Recorder::prepack_once(Spec spec) {
   const auto result = temporary(std::move(spec));
-  recording_.values_[static_cast<std::size_t>(result.value)].form = true;
+  recording_.values_[static_cast<std::size_t>(result.value)].prepacked = true;
   return result;
 }
 
-Ref Recorder::cached(Spec spec, Ref source) {
-  const auto id = form(std::move(spec)).value;
+Ref Recorder::prepack(Spec spec, Ref source) {
+  const auto id = prepack_once(std::move(spec)).value;
   const auto& root = recording_.value(recording_.value(source.value).root);
   recording_.values_[static_cast<std::size_t>(id)].cached = root.leaf && !root.host_scalar;
   return {id, 0};

@@ -181,8 +181,8 @@ class Recording {
     ValueId root = -1;         ///< the value whose buffer contains this one (itself, unless it is a view)
     std::int64_t offset = 0;   ///< from the root's first element
     bool cached = false;       ///< made from leaves only, and kept while they live
-    bool small = false;        ///< cached only where it is made repeatedly: see CachedForm
-    bool form = false;         ///< prepacked form of one value: made once, for all operations that need it
+    bool small = false;        ///< cached only where it is made repeatedly: see Prepack
+    bool prepacked = false;    ///< prepacked form of one value: made once, for all operations that need it
     ScopePtr scope = {};       ///< scope of the values
   };
 
@@ -221,7 +221,7 @@ class Recording {
   /// Moves the commands from `middle` on before those from `first` on.
   void move_before(std::size_t first, std::size_t middle);
   /// Merges launches that make the same form of the same value.
-  void share_forms();
+  void merge_prepacks();
 
  private:
   friend class Recorder;
@@ -317,9 +317,9 @@ class Recorder {
   /// Scratch memory for a prepacked form of `source`, made from `source` alone, as weights in panels. For a leaf, as weights in
   /// inference, it is kept while the leaf lives, and its launches are left out. A form of a single launch is made once in a plan,
   /// for all who need it.
-  Ref cached(Spec spec, Ref source);
+  Ref prepack(Spec spec, Ref source);
   /// The same, but never kept for later runs.
-  Ref form(Spec spec);
+  Ref prepack_once(Spec spec);
   /// The readers that a prepacked form of the input would serve.
   Reuse reuse(std::size_t input) const { return reuses_ ? reuses_->of(input) : Reuse{}; }
 

@@ -164,7 +164,7 @@ class SubgraphLowering {
       ids_.set(leaf, recording_.add_leaf(leaf.spec(), is_host_scalar(leaf, value_of(leaf).get())));
     for (std::size_t k = 0; k < groups_.size(); ++k)
       if (!sequences_.is_inner(k)) add_group(k);
-    recording_.share_forms();
+    recording_.merge_prepacks();
     std::vector<ValueId> results;
     for (const auto& tensor : graph_.wanted()) results.push_back(id_of(tensor));
     return {std::move(recording_), std::move(ids_), std::move(results)};

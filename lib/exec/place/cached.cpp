@@ -10,14 +10,14 @@ std::size_t combined(std::size_t hash, std::uint64_t value) { return hash * 0x9E
 
 }  // namespace
 
-std::size_t CachedEntry::bytes() const {
+std::size_t CachedPrepack::bytes() const {
   std::size_t total = 0;
   for (const auto& buffer : buffers) total += buffer->bytes();
   return total;
 }
 
 std::size_t CachedValues::hash(const std::string& text, const std::vector<std::uint64_t>& sources) {
-  // The sources tell most apart: of two forms of the same weights, the length of the text does.
+  // The sources tell most apart: of two prepacks of the same weights, the length of the text does.
   std::size_t result = text.size();
   for (auto source : sources) result = combined(result, source);
   return result;
@@ -32,8 +32,8 @@ CachedValues::Entries::iterator CachedValues::lookup(const std::string& text, co
   return entries_.end();
 }
 
-CachedEntryPtr CachedValues::find(const std::string& text, const std::vector<std::uint64_t>& sources,
-                                  const std::vector<std::uint64_t>& scalars) {
+CachedPrepackPtr CachedValues::find(const std::string& text, const std::vector<std::uint64_t>& sources,
+                                    const std::vector<std::uint64_t>& scalars) {
   const std::lock_guard lock(mutex_);
   const auto found = lookup(text, sources);
   if (found == entries_.end() || (*found)->scalars != scalars) return nullptr;
@@ -41,7 +41,7 @@ CachedEntryPtr CachedValues::find(const std::string& text, const std::vector<std
   return *found;
 }
 
-CachedEntryPtr CachedValues::remove(Entries::iterator at) {
+CachedPrepackPtr CachedValues::remove(Entries::iterator at) {
   auto entry = *at;
   const auto forget = [&](auto& index, const auto& key) {
     const auto [begin, end] = index.equal_range(key);
@@ -58,7 +58,7 @@ CachedEntryPtr CachedValues::remove(Entries::iterator at) {
   return entry;
 }
 
-bool CachedValues::is_known(const CachedEntry& entry) {
+bool CachedValues::is_known(const CachedPrepack& entry) {
   constexpr std::size_t most_remembered = 1 << 14;
   auto key = combined(hash(*entry.text, entry.sources), std::hash<std::string_view>()(*entry.text));
   for (auto scalar : entry.scalars) key = combined(key, scalar);
@@ -68,8 +68,8 @@ bool CachedValues::is_known(const CachedEntry& entry) {
   return false;
 }
 
-bool CachedValues::publish(CachedEntryPtr entry) {
-  std::vector<CachedEntryPtr> gone;
+bool CachedValues::publish(CachedPrepackPtr entry) {
+  std::vector<CachedPrepackPtr> gone;
   const std::lock_guard lock(mutex_);
   if (entry->small && !is_known(*entry)) return false;
   // Scalars that change from run to run would fill the memory with values that nobody asks for again.
@@ -88,14 +88,14 @@ bool CachedValues::publish(CachedEntryPtr entry) {
 }
 
 void CachedValues::drop(std::uint64_t source) {
-  std::vector<CachedEntryPtr> gone;
+  std::vector<CachedPrepackPtr> gone;
   const std::lock_guard lock(mutex_);
   for (auto found = by_source_.find(source); found != by_source_.end(); found = by_source_.find(source))
     gone.push_back(remove(found->second));
 }
 
 void CachedValues::evict(std::size_t bytes) {
-  std::vector<CachedEntryPtr> gone;
+  std::vector<CachedPrepackPtr> gone;
   const std::lock_guard lock(mutex_);
   for (auto at = entries_.end(); bytes > 0 && at != entries_.begin();) {
     --at;
@@ -106,7 +106,7 @@ void CachedValues::evict(std::size_t bytes) {
 }
 
 void CachedValues::clear() {
-  std::vector<CachedEntryPtr> gone;
+  std::vector<CachedPrepackPtr> gone;
   const std::lock_guard lock(mutex_);
   while (!entries_.empty()) gone.push_back(remove(entries_.begin()));
 }

@@ -21,7 +21,7 @@ class Placer {
       : recording_(recording), commands_(recording.commands()), keep_(keep), placing_(placing), count_(recording.value_count()) {}
 
   Placement operator()() {
-    find_forms(cached_values());
+    find_prepacks(cached_values());
     find_homes();
     lay_out_arena();
     if (placing_.shares) find_donations();
@@ -60,8 +60,8 @@ class Placer {
     return cached;
   }
 
-  /// Joins cached values that one command touches into one form.
-  void find_forms(const std::vector<bool>& cached) {
+  /// Joins cached values that one command touches into one prepack.
+  void find_prepacks(const std::vector<bool>& cached) {
     std::vector<std::size_t> group(count_);
     std::iota(group.begin(), group.end(), std::size_t{0});
     const auto representative = [&](std::size_t id) {
@@ -82,24 +82,24 @@ class Placer {
         if (cached[root(ref.value)]) group[representative(root(ref.value))] = representative(made);
       });
     }
-    std::vector<std::size_t> form(count_, Placement::none);
-    result_.form_of.assign(commands_.size(), Placement::none);
+    std::vector<std::size_t> prepack(count_, Placement::none);
+    result_.prepack_of.assign(commands_.size(), Placement::none);
     for (std::size_t i = 0; i < commands_.size(); ++i) {
       const auto made = makes(commands_[i]);
       if (made == Placement::none) continue;
-      auto& which = form[representative(made)];
+      auto& which = prepack[representative(made)];
       if (which == Placement::none) {
-        which = result_.forms.size();
-        result_.forms.emplace_back();
+        which = result_.prepacks.size();
+        result_.prepacks.emplace_back();
       }
-      result_.form_of[i] = which;
-      result_.forms[which].commands.push_back(i);
+      result_.prepack_of[i] = which;
+      result_.prepacks[which].commands.push_back(i);
     }
-    for (auto& found : result_.forms) describe(found, cached);
+    for (auto& found : result_.prepacks) describe(found, cached);
   }
 
-  /// Lists the sources of a form, and its text.
-  void describe(CachedForm& form, const std::vector<bool>& cached) const {
+  /// Lists the sources of a prepack, and its text.
+  void describe(Prepack& prepack, const std::vector<bool>& cached) const {
     std::string text;
     const auto add = [&](std::string_view part) { text += fmt::format("{}:{};", part.size(), part); };
     const auto number_in = [](std::vector<ValueId>& list, ValueId id) {
@@ -108,7 +108,7 @@ class Placer {
       list.push_back(id);
       return static_cast<std::ptrdiff_t>(list.size()) - 1;
     };
-    for (auto index : form.commands) {
+    for (auto index : prepack.commands) {
       const auto& launch = std::get<Launch>(commands_[index]);
       add(launch.program().name);
       add(launch.program().source);
@@ -121,13 +121,13 @@ class Placer {
         if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
           const auto id = root(buffer->ref.value);
           const bool leaf = !cached[id];
-          const auto number = number_in(leaf ? form.leaves : form.values, static_cast<ValueId>(id));
+          const auto number = number_in(leaf ? prepack.leaves : prepack.values, static_cast<ValueId>(id));
           const auto offset = recording_.value(buffer->ref.value).offset + buffer->ref.offset;
           text += fmt::format("{}{}+{}x{},{}{};", leaf ? "leaf" : "value", number, offset, buffer->count,
                               to_string(recording_.value(buffer->ref.value).spec),
                               buffer->writes ? (buffer->reads ? "rw" : "w") : "r");
         } else if (const auto* scalar = std::get_if<ScalarArg>(&arg)) {
-          form.scalars.push_back(scalar->value);
+          prepack.scalars.push_back(scalar->value);
           text += "scalar;";
         } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
           text += fmt::format("local{};", local->bytes);
@@ -139,9 +139,10 @@ class Placer {
       }
       text += fmt::format("({})({})", fmt::join(launch.global(), ","), fmt::join(launch.local(), ","));
     }
-    for (auto id : form.values) text += fmt::format("[{}]", recording_.value(id).spec.bytes());
-    form.small = std::all_of(form.values.begin(), form.values.end(), [&](ValueId id) { return recording_.value(id).small; });
-    form.text = std::make_shared<const std::string>(std::move(text));
+    for (auto id : prepack.values) text += fmt::format("[{}]", recording_.value(id).spec.bytes());
+    prepack.small =
+        std::all_of(prepack.values.begin(), prepack.values.end(), [&](ValueId id) { return recording_.value(id).small; });
+    prepack.text = std::make_shared<const std::string>(std::move(text));
   }
 
   void find_homes() {
@@ -166,8 +167,8 @@ class Placer {
       else
         result_.homes[root(id)] = Home::own;
     }
-    for (const auto& form : result_.forms)
-      for (auto id : form.values) result_.homes[static_cast<std::size_t>(id)] = Home::cached;
+    for (const auto& prepack : result_.prepacks)
+      for (auto id : prepack.values) result_.homes[static_cast<std::size_t>(id)] = Home::cached;
   }
 
   void set_leaf(std::size_t id) {

@@ -18,7 +18,7 @@ namespace clnet::exec {
 enum class Home : std::uint8_t { nowhere, leaf, arena, own, cached };
 
 /// Values that launches make from leaves only, kept while these live. Either all of them are there, or none.
-struct CachedForm {
+struct Prepack {
   std::vector<std::size_t> commands;  ///< the launches, skipped where the values are there
   std::vector<ValueId> values;        ///< root values
   std::vector<ValueId> leaves;        ///< their sources
@@ -42,8 +42,8 @@ struct Placement {
 
   std::vector<Home> homes;         ///< by root value
   std::vector<bool> needs_buffer;  ///< by leaf: not only passed by value
-  std::vector<CachedForm> forms;
-  std::vector<std::size_t> form_of;              ///< by command: its form, or none
+  std::vector<Prepack> prepacks;
+  std::vector<std::size_t> prepack_of;           ///< by command: its prepack, or none
   std::vector<std::vector<ValueId>> first_uses;  ///< by command: root values that begin here, in undefined memory
   std::vector<Grant> grants;
   std::vector<Donation> donations;  ///< grants that depend on the run

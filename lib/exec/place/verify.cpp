@@ -89,9 +89,9 @@ class Verifier {
       else
         protect(value, "an input");
     }
-    for (std::size_t k = 0; k < run_.forms.size(); ++k)
-      if (run_.forms[k].there)
-        for (auto id : placement_.forms[k].values) {
+    for (std::size_t k = 0; k < run_.prepacks.size(); ++k)
+      if (run_.prepacks[k].there)
+        for (auto id : placement_.prepacks[k].values) {
           if (one_of(id) != id) continue;
           check_apart(id);
           protect(id, "a cached value");
@@ -124,8 +124,8 @@ class Verifier {
       check_address(result);
       check_read(result, "the caller gets");
     }
-    for (std::size_t k = 0; k < run_.forms.size(); ++k)
-      for (auto id : placement_.forms[k].values)
+    for (std::size_t k = 0; k < run_.prepacks.size(); ++k)
+      for (auto id : placement_.prepacks[k].values)
         check_read({id, 0, bytes(id), place(id).buffer, place(id).begin, true, false, false, 1}, "later runs get");
   }
 
@@ -147,15 +147,15 @@ class Verifier {
         fail(fmt::format("{} is cached where {} lies, {}", name(id), name(range.root), range.what));
   }
 
-  /// Forms that compute the same of the same values, as of a weight that two convolutions read, are one entry of the cache.
+  /// Prepacks that compute the same of the same values, as of a weight that two convolutions read, are one CachedPrepack.
   void find_twins() {
     std::map<std::pair<std::string_view, std::vector<std::uint64_t>>, std::size_t> firsts;
-    for (std::size_t k = 0; k < run_.forms.size(); ++k) {
-      if (!run_.forms[k].there) continue;
-      const auto& values = placement_.forms[k].values;
-      const auto first = firsts.try_emplace({*placement_.forms[k].text, run_.forms[k].made_from}, k).first->second;
+    for (std::size_t k = 0; k < run_.prepacks.size(); ++k) {
+      if (!run_.prepacks[k].there) continue;
+      const auto& values = placement_.prepacks[k].values;
+      const auto first = firsts.try_emplace({*placement_.prepacks[k].text, run_.prepacks[k].made_from}, k).first->second;
       for (std::size_t i = 0; first != k && i < values.size(); ++i) {
-        const auto other = placement_.forms[first].values[i];
+        const auto other = placement_.prepacks[first].values[i];
         if (place(values[i]).buffer == place(other).buffer && place(values[i]).begin == place(other).begin)
           twins_[values[i]] = other;
       }
@@ -192,20 +192,20 @@ class Verifier {
   }
 
   void check_cached() {
-    for (std::size_t k = 0; k < run_.forms.size(); ++k) {
-      const auto& form = run_.forms[k];
-      const auto& first = placement_.forms[k].values.front();
-      if (form.sources != form.made_from)
+    for (std::size_t k = 0; k < run_.prepacks.size(); ++k) {
+      const auto& prepack = run_.prepacks[k];
+      const auto& first = placement_.prepacks[k].values.front();
+      if (prepack.sources != prepack.made_from)
         fail(fmt::format("{} is cached, but it was made from other values than this run's", name(first)));
-      if (!form.there && !form.kept) continue;
-      if (form.imported) fail(fmt::format("{} is cached, but made from memory that a caller may write to", name(first)));
-      for (auto leaf : placement_.forms[k].leaves)
+      if (!prepack.there && !prepack.kept) continue;
+      if (prepack.imported) fail(fmt::format("{} is cached, but made from memory that a caller may write to", name(first)));
+      for (auto leaf : placement_.prepacks[k].leaves)
         for (auto changing : recording_.changing())
           if (changing == leaf) fail(fmt::format("{} is cached, but made from {}, which changes", name(first), name(leaf)));
     }
     for (std::size_t i = 0; i < run_.commands.size(); ++i) {
-      const auto form = placement_.form_of[i];
-      if (form == Placement::none || !run_.forms[form].there || run_.commands[i].left_out) continue;
+      const auto prepack = placement_.prepack_of[i];
+      if (prepack == Placement::none || !run_.prepacks[prepack].there || run_.commands[i].left_out) continue;
       now_ = i;
       fail("makes cached values that are there");
     }
@@ -353,13 +353,13 @@ RunArgument argument(const Recording& recording, const std::vector<RunPlace>& pl
 }  // namespace
 
 RunView view(const Recording& recording, const Placement& placement, const std::vector<ValueId>& keep,
-             std::vector<RunPlace> places, std::vector<RunForm> forms, std::vector<Donation> donations) {
-  RunView run{&recording, &placement, std::move(places), std::move(forms), {}, {}, std::move(donations)};
+             std::vector<RunPlace> places, std::vector<RunPrepack> prepacks, std::vector<Donation> donations) {
+  RunView run{&recording, &placement, std::move(places), std::move(prepacks), {}, {}, std::move(donations)};
   for (std::size_t i = 0; i < recording.commands().size(); ++i) {
     RunCommand command;
     command.command = i;
-    const auto form = placement.form_of[i];
-    command.left_out = form != Placement::none && run.forms[form].there;
+    const auto prepack = placement.prepack_of[i];
+    command.left_out = prepack != Placement::none && run.prepacks[prepack].there;
     if (const auto* launch = std::get_if<Launch>(&recording.commands()[i])) {
       command.name = launch->function();
       command.left_out = command.left_out || std::count(launch->global().begin(), launch->global().end(), std::size_t{0}) > 0;

@@ -37,8 +37,8 @@ struct RunCommand {
   std::vector<RunArgument> arguments;
 };
 
-/// A CachedForm of the placement in this run.
-struct RunForm {
+/// A Prepack of the placement in this run.
+struct RunPrepack {
   bool there = false;                    ///< made by an earlier run
   bool imported = false;                 ///< from memory that a caller may write to
   bool kept = false;                     ///< kept for later runs
@@ -51,7 +51,7 @@ struct RunView {
   const Recording* recording = nullptr;
   const Placement* placement = nullptr;
   std::vector<RunPlace> places;  ///< by root value
-  std::vector<RunForm> forms;
+  std::vector<RunPrepack> prepacks;
   std::vector<RunCommand> commands;
   std::vector<RunArgument> results;
   std::vector<Donation> donations;  ///< the granted ones of the placement's
@@ -59,7 +59,7 @@ struct RunView {
 
 /// The run of a placed recording with its values at these places.
 RunView view(const Recording& recording, const Placement& placement, const std::vector<ValueId>& keep,
-             std::vector<RunPlace> places, std::vector<RunForm> forms, std::vector<Donation> donations = {});
+             std::vector<RunPlace> places, std::vector<RunPrepack> prepacks, std::vector<Donation> donations = {});
 
 /// Whether the value that decides about the launch lies in the memory of an earlier value: see Launch::unless_in_place.
 bool lies_in_place(const Recording& recording, const Placement& placement, const std::vector<Donation>& granted,

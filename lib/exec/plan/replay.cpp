@@ -24,7 +24,7 @@ class Plan::Run : public HostContext {
       spots_[id] = {leaf->buffer, leaf->offset, leaf};
     }
     // Existing entries are held before any allocation, which may drop entries without holders.
-    for (const auto& form : placement_.forms) forms_.push_back(find(form));
+    for (const auto& prepack : placement_.prepacks) prepacks_.push_back(find(prepack));
     arena_.reserve(device_.memory(), placement_.layout.segments, [&] { return plan_.what(); });
     grant_donations();
     for (std::size_t id = 0; id < spots_.size(); ++id) {
@@ -36,13 +36,13 @@ class Plan::Run : public HostContext {
         spots_[id].buffer = allocate(id);
       }
     }
-    for (std::size_t k = 0; k < forms_.size(); ++k) place(placement_.forms[k], forms_[k]);
+    for (std::size_t k = 0; k < prepacks_.size(); ++k) place(placement_.prepacks[k], prepacks_[k]);
     for (auto id : plan_.keep_) {
       const auto& spot = spots_[plan_.root(id)];
       results_.push_back(
           std::make_shared<DeviceValue>(device_.shared_from_this(), spot.buffer, spot.first + plan_.recording_.value(id).offset));
     }
-    if (verify_enabled()) verify(view(plan_.recording_, placement_, plan_.keep_, run_places(), run_forms(), granted_));
+    if (verify_enabled()) verify(view(plan_.recording_, placement_, plan_.keep_, run_places(), run_prepacks(), granted_));
   }
 
   Made operator()(std::optional<LaunchBatchMode> mode) {
@@ -74,8 +74,8 @@ class Plan::Run : public HostContext {
       }
     }
     // All is enqueued: the new values are valid from now on.
-    for (std::size_t k = 0; k < forms_.size(); ++k)
-      if (forms_[k].made && is_kept(forms_[k])) publish(placement_.forms[k], forms_[k]);
+    for (std::size_t k = 0; k < prepacks_.size(); ++k)
+      if (prepacks_[k].made && is_kept(prepacks_[k])) publish(placement_.prepacks[k], prepacks_[k]);
     Made made{std::move(results_), {}};
     // Another thread that meets a rewritten leaf makes the same rewrite again.
     for (const auto& donation : granted_)
@@ -97,12 +97,12 @@ class Plan::Run : public HostContext {
     std::int64_t first = 0;
     std::shared_ptr<DeviceValue> leaf;
   };
-  /// A CachedForm in this run: its sources, and the existing entry or the one that this run makes.
-  struct Form {
+  /// A Prepack in this run: its sources, and the existing entry or the one that this run makes.
+  struct FoundPrepack {
     std::vector<std::uint64_t> sources, scalars;
     bool imported = false;
-    CachedEntryPtr there;
-    std::shared_ptr<CachedEntry> made;
+    CachedPrepackPtr there;
+    std::shared_ptr<CachedPrepack> made;
   };
 
   const Spec& spec(std::size_t id) const { return plan_.recording_.value(static_cast<ValueId>(id)).spec; }
@@ -112,39 +112,40 @@ class Plan::Run : public HostContext {
     return device_.memory().allocate(stored_bytes(its_spec), [&] { return to_string(its_spec); });
   }
 
-  Form find(const CachedForm& form) const {
-    Form found;
-    for (auto leaf : form.leaves) {
+  FoundPrepack find(const Prepack& prepack) const {
+    FoundPrepack found;
+    for (auto leaf : prepack.leaves) {
       const auto& spot = spots_[static_cast<std::size_t>(leaf)];
       found.sources.push_back(spot.leaf->id);
       found.imported = found.imported || spot.buffer->imported();
     }
-    for (auto leaf : form.scalars) found.scalars.push_back(bits_of(leaf, spec(static_cast<std::size_t>(leaf)).dtype));
-    if (is_kept(found)) found.there = cached_.find(*form.text, found.sources, found.scalars);
+    for (auto leaf : prepack.scalars) found.scalars.push_back(bits_of(leaf, spec(static_cast<std::size_t>(leaf)).dtype));
+    if (is_kept(found)) found.there = cached_.find(*prepack.text, found.sources, found.scalars);
     return found;
   }
 
-  /// A caller may write to imported memory at any time: forms of it are not kept.
-  static bool is_kept(const Form& form) { return !form.imported; }
+  /// A caller may write to imported memory at any time: prepacks of it are not kept.
+  static bool is_kept(const FoundPrepack& prepack) { return !prepack.imported; }
 
-  void place(const CachedForm& form, Form& found) {
+  void place(const Prepack& prepack, FoundPrepack& found) {
     if (!found.there) {
-      found.made = std::make_shared<CachedEntry>(CachedEntry{form.text, found.sources, found.scalars, {}, form.small});
-      for (auto id : form.values) found.made->buffers.push_back(allocate(static_cast<std::size_t>(id)));
+      found.made = std::make_shared<CachedPrepack>(CachedPrepack{prepack.text, found.sources, found.scalars, {}, prepack.small});
+      for (auto id : prepack.values) found.made->buffers.push_back(allocate(static_cast<std::size_t>(id)));
     }
     const auto& buffers = found.there ? found.there->buffers : found.made->buffers;
-    for (std::size_t i = 0; i < form.values.size(); ++i) spots_[static_cast<std::size_t>(form.values[i])].buffer = buffers[i];
+    for (std::size_t i = 0; i < prepack.values.size(); ++i)
+      spots_[static_cast<std::size_t>(prepack.values[i])].buffer = buffers[i];
   }
 
-  void publish(const CachedForm& form, Form& found) {
+  void publish(const Prepack& prepack, FoundPrepack& found) {
     if (cached_.publish(std::move(found.made)))
-      for (auto leaf : form.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->made_of_it = &cached_;
+      for (auto leaf : prepack.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->made_of_it = &cached_;
   }
 
   /// Whether the step only makes cached values that exist, or its alternative runs.
   bool is_left_out(const Step& step) const {
-    const auto form = placement_.form_of[step.command];
-    if (form != Placement::none && forms_[form].there) return true;
+    const auto prepack = placement_.prepack_of[step.command];
+    if (prepack != Placement::none && prepacks_[prepack].there) return true;
     const auto* launch = std::get_if<Launch>(&plan_.recording_.commands()[step.command]);
     return launch && launch->when() != Launch::When::always &&
            (launch->when() == Launch::When::in_place) != lies_in_place(plan_.recording_, placement_, granted_, *launch);
@@ -199,12 +200,12 @@ class Plan::Run : public HostContext {
     return places;
   }
 
-  std::vector<RunForm> run_forms() const {
-    std::vector<RunForm> forms;
-    for (const auto& form : forms_)
-      forms.push_back({form.there != nullptr, form.imported, is_kept(form), form.sources,
-                       form.there ? form.there->sources : form.made->sources});
-    return forms;
+  std::vector<RunPrepack> run_prepacks() const {
+    std::vector<RunPrepack> prepacks;
+    for (const auto& prepack : prepacks_)
+      prepacks.push_back({prepack.there != nullptr, prepack.imported, is_kept(prepack), prepack.sources,
+                          prepack.there ? prepack.there->sources : prepack.made->sources});
+    return prepacks;
   }
 
   void poison_outputs(const Step& step) {
@@ -308,7 +309,7 @@ class Plan::Run : public HostContext {
   CachedValues& cached_;
   const std::vector<Binding>& leaves_;
   std::vector<Spot> spots_;
-  std::vector<Form> forms_;
+  std::vector<FoundPrepack> prepacks_;
   std::vector<Donation> granted_;
   std::size_t tail_ = ~std::size_t{0};  ///< the first command that overwrites a leaf permanently
   std::vector<std::shared_ptr<DeviceValue>> results_;

@@ -80,7 +80,8 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const bool dense = !backward || (p.stride.height == 1 && p.stride.width == 1);
   const auto b = cut(p, in, out, v, h, Tile(recorder.config()), recorder.device());
   const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
-  const auto packed = recorder.cached({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32}, p.weight);
+  const auto packed =
+      recorder.prepack({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_pack_cpu", "conv2d_pack_cpu")
       .define("LANES", b.tile.lanes())
       .in("w", p.weight)

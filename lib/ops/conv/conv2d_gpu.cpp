@@ -84,7 +84,7 @@ exec::Ref packed_weight(const Conv2dProblem& p, Conv2dDirection direction, const
   const auto rows = conv2d_extents(p, direction).m, taps = p.kh * p.kw, filter = p.group_in() * taps;
   const auto lengths = lengths_of_phases(p, direction, tile);
   const auto longest = *std::max_element(lengths.begin(), lengths.end());
-  const auto result = recorder.cached({Shape{packed_size(p, direction, tile)}, how.dtype}, p.weight);
+  const auto result = recorder.prepack({Shape{packed_size(p, direction, tile)}, how.dtype}, p.weight);
   auto& launch = recorder.kernel("conv2d_pack_gpu", "conv2d_pack_gpu");
   if (how.along_k) launch.define("ALONG_K", 1);
   launch.define("TM", tile.m)

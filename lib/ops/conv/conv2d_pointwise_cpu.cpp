@@ -120,7 +120,7 @@ void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dDirection direction, exe
                           .panels = recorder.config()["panels"],
                           .all_strips = ceil_div(p.pixels(), tile.strip()),
                           .all_panels = ceil_div(outs, tile.outs)};
-  const auto packed = recorder.cached({Shape{p.groups * b.all_panels * ins * tile.outs}, Dtype::f32}, p.weight);
+  const auto packed = recorder.prepack({Shape{p.groups * b.all_panels * ins * tile.outs}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_pack_cpu", "conv2d_pack_cpu")
       .define("LANES", tile.outs)
       .in("w", p.weight)

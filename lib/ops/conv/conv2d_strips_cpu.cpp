@@ -115,7 +115,7 @@ bool is_plain(const Conv2dProblem& p) { return p.slices == 1 && !p.volume && p.n
 /// The weight in panels: see conv2d_pack_cpu.
 exec::Ref packed(const Conv2dProblem& p, std::int64_t lanes, exec::Recorder& recorder) {
   const auto in = p.group_in(), panels = ceil_div(p.o, lanes), taps = p.kh * p.kw;
-  const auto result = recorder.cached({Shape{panels * lanes * in * taps}, Dtype::f32}, p.weight);
+  const auto result = recorder.prepack({Shape{panels * lanes * in * taps}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_pack_cpu", "conv2d_pack_cpu")
       .define("LANES", lanes)
       .in("w", p.weight)

@@ -148,7 +148,7 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dDirection direction, exec
     return launch.define("VW", c.tile.width).define("VECTORS", c.tile.vectors).define("TILE", c.tile.pixels);
   };
 
-  const auto packed = recorder.cached({Shape{c.panels * winograd_products * c.in * c.tile.lanes()}, Dtype::f32}, p.weight);
+  const auto packed = recorder.prepack({Shape{c.panels * winograd_products * c.in * c.tile.lanes()}, Dtype::f32}, p.weight);
   const auto block = even_piece(c.in, ceil_div(c.in * c.panels, wanted_items(recorder.device())));
   configure(recorder.kernel("conv2d_winograd_pack_cpu", "conv2d_winograd_pack_cpu"))
       .in("w", p.weight)

@@ -155,7 +155,7 @@ void conv2d_winograd_gpu(const Conv2dProblem& p, Conv2dDirection direction, exec
   const auto inner = p.slices * s.height * s.width, total = p.n / p.slices * s.out * inner;
 
   const auto panels = ceil_div(s.out, tile.m), pairs = panels * tile.m * ceil_div(s.in, tile.k) * tile.k;
-  const auto packed = recorder.cached({Shape{products_gpu * pairs}, Dtype::f32}, p.weight);
+  const auto packed = recorder.prepack({Shape{products_gpu * pairs}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_winograd_pack_gpu", "conv2d_winograd_pack_gpu")
       .define("TM", tile.m)
       .define("TK", tile.k)

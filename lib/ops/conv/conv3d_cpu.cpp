@@ -185,7 +185,7 @@ void conv3d_cpu(const Conv2dProblem& p, Conv2dDirection direction, exec::Recorde
     return recorder.kernel(name, name).define("VW", tile.width).define("VECTORS", tile.vectors).define("TILE", tile.pixels);
   };
   const auto size = depth.phases() * p.groups * b.panels * tile.lanes() * l.terms() * vertical.kernel * horizontal.kernel;
-  const auto packed = recorder.cached({Shape{size}, Dtype::f32}, p.weight);
+  const auto packed = recorder.prepack({Shape{size}, Dtype::f32}, p.weight);
   auto& packing = configured("conv3d_pack_cpu").in("w", p.weight).out("packed", packed);
   packing.args({p.groups, l.in, l.out, backward ? row : taps, backward ? taps : row, vertical.target, horizontal.target});
   pass_lines(packing, l);

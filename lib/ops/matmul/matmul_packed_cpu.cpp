@@ -43,7 +43,7 @@ std::int64_t panels_each(std::int64_t panels, std::int64_t wanted, std::int64_t 
 exec::Ref packed(const MatmulProblem& p, std::int64_t width, std::int64_t columns, exec::Recorder& recorder) {
   const auto panels = ceil_div(p.n, columns);
   const Spec spec{Shape{panels * p.k * columns}, Dtype::f32};
-  const auto result = is_shared(p) ? recorder.cached(spec, p.b) : recorder.form(spec);
+  const auto result = is_shared(p) ? recorder.prepack(spec, p.b) : recorder.prepack_once(spec);
   auto& launch = recorder.kernel("matmul_pack_cpu", "matmul_pack_cpu");
   launch.define("VW", width).define("COLUMNS", columns / width).in("b", p.b).out("packed", result);
   if (p.transpose_b) launch.define("TRANSPOSED", 1);

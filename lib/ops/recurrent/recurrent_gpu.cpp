@@ -95,7 +95,7 @@ class Gpu {
 
   void lower() {
     const auto elements = division_.blocks() * depth(p_) * division_.columns();
-    packed_ = recorder_.cached({Shape{elements}, Dtype::f32}, p_.weight);
+    packed_ = recorder_.prepack({Shape{elements}, Dtype::f32}, p_.weight);
     auto& pack = define(kernel("recurrent_pack_gpu"), true, false);
     pack.in("weight", p_.weight).out("packed", packed_);
     flat(pack, elements);

@@ -75,7 +75,7 @@ void cpu_lower(const RecurrentProblem& p, exec::Recorder& recorder) {
         .define("REST", tile.rows_each % tile.rows)
         .define("PACK", pack);
   };
-  const auto packed = recorder.cached({Shape{tile.panels * tile.units * tile.lanes * p.width()}, Dtype::f32}, p.weight);
+  const auto packed = recorder.prepack({Shape{tile.panels * tile.units * tile.lanes * p.width()}, Dtype::f32}, p.weight);
   configure(recorder.kernel("recurrent_cpu", p.backward ? "recurrent_backward_pack_cpu" : "recurrent_pack_cpu"), true)
       .define("CELL", static_cast<std::int64_t>(p.kind.cell))
       .in("weight", p.weight)
