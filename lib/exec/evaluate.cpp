@@ -176,18 +176,18 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
         "operation)");
   }
   std::vector<CallEffect> left;
-  const auto publish = [&](const Results& results, std::span<const Work::Result> kept) {
+  const auto publish = [&](const Results& results, std::span<const Work::Result> speculative) {
     left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
     // Another thread may have evaluated the same meanwhile: the first value stays.
     const auto asked_for = work.wanted.size();
     for (std::size_t i = 0; i < asked_for; ++i) cell_of(work.wanted[i]).exchange(nullptr, results[i]);
-    std::map<ocl::Context*, std::vector<KeptValues::Kept>> kept_values;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      const auto tensor = work.tensor(kept[i]);
+    std::map<ocl::Context*, std::vector<SpeculativeOutputs::Output>> outputs;
+    for (std::size_t i = 0; i < speculative.size(); ++i) {
+      const auto tensor = work.tensor(speculative[i]);
       const auto& value = results[asked_for + i];
-      if (cell_of(tensor).exchange(nullptr, value) == value) kept_values[value->device.get()].push_back({tensor, value});
+      if (cell_of(tensor).exchange(nullptr, value) == value) outputs[value->device.get()].push_back({tensor, value});
     }
-    for (const auto& [device, values] : kept_values) PlanCache::of(*device).kept().add(values);
+    for (const auto& [device, values] : outputs) PlanCache::of(*device).speculative_outputs().add(values);
     for (const auto& node : work.nodes) node->past.store(Node::Past::computed, std::memory_order_relaxed);
   };
   if (Parts::are_needed(work, work.values)) {
@@ -197,7 +197,7 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   }
   std::shared_ptr<Plan> plan;
   execute(work, work.leaves, work.values, device_of(work.values, wanted), Options::now(), plan,
-          [&](const Results& results) { publish(results, plan->kept()); });
+          [&](const Results& results) { publish(results, plan->speculative()); });
   return left;
 }
 

@@ -20,7 +20,7 @@ using Results = std::vector<std::shared_ptr<DeviceValue>>;
 std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> values, std::shared_ptr<ocl::Context> wanted);
 
 /// Enqueues the work's plan with `leaves` and their `values` in place of its own. Makes or finds the plan by the options, unless
-/// it is given. `finish` gets the wanted values, then those that the plan keeps, while the device is locked.
+/// it is given. `finish` gets the wanted values, then the speculative outputs, while the device is locked.
 void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
              const std::shared_ptr<ocl::Context>& device, const Options& options, std::shared_ptr<Plan>& plan,
              const std::function<void(const Results&)>& finish);

@@ -104,11 +104,11 @@ class Parts::Cutting {
       }
     for (std::size_t p = 0; p < parts_.parts_.size(); ++p) read_all(p);
     for (const auto result : work_.results) parts_.wanted_.push_back(source(result));
-    for (const auto& [node, output] : work_.kept) {
+    for (const auto& [node, output] : work_.speculative) {
       if (const auto found = places_.find(node); found != places_.end())
-        parts_.parts_[found->second.first].work.kept.push_back({found->second.second, output});
+        parts_.parts_[found->second.first].work.speculative.push_back({found->second.second, output});
       else if (const auto copy = copies_.find(node); copy != copies_.end())
-        parts_.kept_copies_.emplace_back(Work::Result{node, output}, copy->second);
+        parts_.speculative_copies_.emplace_back(Work::Result{node, output}, copy->second);
     }
     for (auto& part : parts_.parts_) {
       drop_wanted(part.work);
@@ -198,7 +198,7 @@ class Parts::Cutting {
 
   /// Another part may have asked for what nobody else did.
   static void drop_wanted(Work& work) {
-    std::erase_if(work.kept, [&](const Work::Result& result) {
+    std::erase_if(work.speculative, [&](const Work::Result& result) {
       const auto tensor = work.tensor(result);
       return std::any_of(work.wanted.begin(), work.wanted.end(), [&](const Tensor& other) { return other.same(tensor); });
     });
@@ -236,8 +236,8 @@ class Parts::Run {
   void finish(const Finish& finish) {
     Results all;
     for (const auto& source : parts_.wanted_) all.push_back(std::dynamic_pointer_cast<DeviceValue>(value(source)));
-    for (const auto& [result, copy] : parts_.kept_copies_) {
-      kept_.push_back(result);
+    for (const auto& [result, copy] : parts_.speculative_copies_) {
+      speculative_.push_back(result);
       kept_values_.push_back(copies_[copy]);
     }
     all.insert(all.end(), kept_values_.begin(), kept_values_.end());
@@ -247,7 +247,7 @@ class Parts::Run {
     // In the order of their addresses, as every thread does that holds several.
     std::vector<std::unique_lock<std::recursive_mutex>> locks;
     for (auto* device : devices) locks.push_back(device->lock());
-    finish(all, kept_);
+    finish(all, speculative_);
   }
 
  private:
@@ -317,9 +317,9 @@ class Parts::Run {
     execute(part.work, leaves, values, part.device, options_, plan, [&](const Results& made) {
       const auto asked_for = part.work.wanted.size();
       results_[p].assign(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(asked_for));
-      for (std::size_t i = 0; i < plan->kept().size(); ++i) {
-        const auto& [node, output] = plan->kept()[i];
-        kept_.push_back({part.nodes[node], output});
+      for (std::size_t i = 0; i < plan->speculative().size(); ++i) {
+        const auto& [node, output] = plan->speculative()[i];
+        speculative_.push_back({part.nodes[node], output});
         kept_values_.push_back(made[asked_for + i]);
       }
     });
@@ -336,7 +336,7 @@ class Parts::Run {
   const Options& options_;
   std::vector<Results> results_;  ///< by part
   Results copies_, kept_values_;
-  std::vector<Work::Result> kept_;
+  std::vector<Work::Result> speculative_;
   std::map<std::size_t, std::shared_ptr<ocl::Context::Reading>> readings_;  ///< that began, by copy
 };
 

@@ -37,7 +37,7 @@ class Parts {
   bool serves(std::span<const std::shared_ptr<Value>> values) const;
 
   /// Receives the wanted values, then those that were `kept` besides.
-  using Finish = std::function<void(const Results& results, std::span<const Work::Result> kept)>;
+  using Finish = std::function<void(const Results& results, std::span<const Work::Result> speculative)>;
   /// Runs all parts with `leaves` and their `values` in place of the work's own. Nothing changes before `finish`: no part takes a
   /// leaf's memory, and an exception leaves everything as before. The devices are locked meanwhile. The host waits for its
   /// copies. Any thread may call it.
@@ -77,9 +77,9 @@ class Parts {
   std::vector<Planned> parts_;  ///< by stage
   std::vector<Copy> copies_;    ///< by stage, each after its source
   std::vector<Source> wanted_;
-  std::vector<std::pair<Work::Result, std::size_t>> kept_copies_;  ///< further results of the whole work that are copies
-  std::mutex mutex_;                                               ///< of the plans
-  std::vector<const ocl::Context*> homes_;                         ///< devices of the leaves; null: none
+  std::vector<std::pair<Work::Result, std::size_t>> speculative_copies_;  ///< further results of the whole work that are copies
+  std::mutex mutex_;                                                      ///< of the plans
+  std::vector<const ocl::Context*> homes_;                                ///< devices of the leaves; null: none
 };
 
 }  // namespace clnet::exec

@@ -40,7 +40,9 @@ exec::Statistics spent(const Function& function) {
   return result;
 }
 
-exec::KeptValues& kept_values() { return exec::PlanCache::of(*context_of(Device::current())).kept(); }
+exec::SpeculativeOutputs& speculative_outputs() {
+  return exec::PlanCache::of(*context_of(Device::current())).speculative_outputs();
+}
 
 }  // namespace
 
@@ -113,10 +115,10 @@ TEST_CASE("gradients that are read one by one are computed once") {
 
 TEST_CASE("a loss that is only read keeps nothing") {
   const Stack stack(3);
-  const auto before = kept_values().count();
+  const auto before = speculative_outputs().count();
   const Tensor loss = stack(make_tensor({2, 4, 9, 9}, 1));
   (void)loss.item<float>();
-  CHECK(kept_values().count() == before);
+  CHECK(speculative_outputs().count() == before);
 }
 
 TEST_CASE("who collects the losses of all steps does not hold all their activations") {
@@ -210,7 +212,7 @@ TEST_CASE("parts of a concatenation that are held keep its memory together, and 
   CHECK(spent([&] { compare("second", to_array(second), expected[1], 1e-6); }).operations > 0);
 }
 
-TEST_CASE("kept values go when memory is short, and are computed again") {
+TEST_CASE("speculative outputs go when memory is short, and are computed again") {
   const Stack stack(6);
   const Tensor x = make_tensor({8, 4, 64, 64}, 9);
   x.eval();
@@ -218,9 +220,9 @@ TEST_CASE("kept values go when memory is short, and are computed again") {
   device.trim();
   const auto all = gradients(stack(x), stack.weights);
   const auto expected = to_array(gradients(stack(x), stack.weights).back());
-  const auto count = kept_values().count();
+  const auto count = speculative_outputs().count();
   all.front().eval();
-  CHECK(kept_values().count() > count);
+  CHECK(speculative_outputs().count() > count);
   {
     // A result that has room only where they are.
     device.finish();
@@ -230,6 +232,6 @@ TEST_CASE("kept values go when memory is short, and are computed again") {
   }
   compare("gradient", to_array(all.back()), expected, 1e-6);
   device.trim();
-  CHECK(kept_values().count() == 0);
+  CHECK(speculative_outputs().count() == 0);
   compare("gradient", to_array(all[2]), to_array(gradients(stack(x), stack.weights)[2]), 1e-6);
 }

@@ -31,7 +31,7 @@ const MatmulOptions second_transposed{.transpose_a = false, .transpose_b = true}
 
 }  // namespace
 
-TEST_CASE("what is kept besides, as it is there") {
+TEST_CASE("speculative outputs, as they are there") {
   const Tensor a = leaf({32, 64}), b = exp(leaf({96, 64}));
   const Tensor product = matmul(a, b, second_transposed), other = exp(leaf({5})), part = slice(product, 1, 0, 48),
                result = tanh(part) + 1.0;
@@ -39,16 +39,16 @@ TEST_CASE("what is kept besides, as it is there") {
   const auto place = [&](const Tensor& tensor) {
     return static_cast<std::uint32_t>(std::find(work.nodes.begin(), work.nodes.end(), node_of(tensor)) - work.nodes.begin());
   };
-  work.kept = {{place(part), 0}, {place(other), 0}};
+  work.speculative = {{place(part), 0}, {place(other), 0}};
   const Subgraph whole(work);
   const auto less = part_of_matmul().nodes(whole);
   REQUIRE(less);
   CHECK(computed(*less) == "exp [96, 64] matmul [32, 48] exp [5] tanh [32, 48] add [32, 48] ");
-  REQUIRE(less->kept().size() == 2);
-  CHECK(less->kept()[0].tensor.shape() == Shape{32, 48});
-  CHECK(node_of(less->kept()[0].tensor)->op->name() == "matmul");
-  CHECK(less->kept()[0].of == work.kept[0]);
-  CHECK(less->kept()[1].tensor.same(less->wanted()[1]));
+  REQUIRE(less->speculative().size() == 2);
+  CHECK(less->speculative()[0].tensor.shape() == Shape{32, 48});
+  CHECK(node_of(less->speculative()[0].tensor)->op->name() == "matmul");
+  CHECK(less->speculative()[0].of == work.speculative[0]);
+  CHECK(less->speculative()[1].tensor.same(less->wanted()[1]));
   // What was given is as before.
   CHECK(computed(whole) == computed(Subgraph(work)));
   CHECK(node_of(part)->inputs[0].same(product));
@@ -84,10 +84,10 @@ TEST_CASE("gradients of a joined input of which one part needs none") {
 
 TEST_CASE("who holds a product changes nothing: the part is made as without") {
   auto work = collect(std::vector{slice(matmul(leaf({32, 64}), leaf({48, 64}), second_transposed), 1, 0, 24)});
-  work.kept.push_back({0, 0});
+  work.speculative.push_back({0, 0});
   const auto graph = rewritten(Subgraph(work), {});
   CHECK(computed(graph) == "matmul [32, 24] ");
-  CHECK(graph.kept().empty());
+  CHECK(graph.speculative().empty());
 }
 
 TEST_CASE("what planning makes is no operation of the program's") {

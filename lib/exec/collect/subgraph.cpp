@@ -22,7 +22,7 @@ Subgraph::Subgraph(const Work& work) {
   auto own = private_copy(work);
   leaves_ = std::move(own.leaves);
   wanted_ = std::move(own.wanted);
-  for (const auto& result : work.kept) kept_.push_back({tensor_of(own.nodes[result.node], result.output), result});
+  for (const auto& result : work.speculative) speculative_.push_back({tensor_of(own.nodes[result.node], result.output), result});
   std::vector<std::shared_ptr<Node>> copies(work.value_count());  // copies of small wanted views
   for (std::size_t i = 0; i < wanted_.size(); ++i) {
     if (!shows_little(wanted_[i])) continue;
@@ -39,8 +39,8 @@ Subgraph::Subgraph(const Work& work) {
 }
 
 Subgraph::Subgraph(std::vector<std::shared_ptr<Node>> nodes, std::vector<Tensor> leaves, std::vector<Tensor> wanted,
-                   std::vector<Kept> kept)
-    : nodes_(std::move(nodes)), leaves_(std::move(leaves)), wanted_(std::move(wanted)), kept_(std::move(kept)) {
+                   std::vector<SpeculativeOutput> speculative)
+    : nodes_(std::move(nodes)), leaves_(std::move(leaves)), wanted_(std::move(wanted)), speculative_(std::move(speculative)) {
   number();
 }
 
@@ -76,9 +76,9 @@ void Subgraph::number() {
     for (std::size_t i = 0; i < nodes_[k]->inputs.size(); ++i) uses_[places[number(nodes_[k]->inputs[i])]++] = {k, i};
 
   wants_.resize(next);
-  keeps_.resize(next);
+  is_speculative_.resize(next);
   for (const auto& tensor : wanted_) wants_[number(tensor)] = true;
-  for (const auto& kept : kept_) keeps_[number(kept.tensor)] = true;
+  for (const auto& speculative : speculative_) is_speculative_[number(speculative.tensor)] = true;
 }
 
 std::span<const Subgraph::Use> Subgraph::uses(ValueNumber value) const {
@@ -103,10 +103,10 @@ void Rebuilding::put(NodeNumber k, std::shared_ptr<Node> node) {
 Subgraph Rebuilding::finish() && {
   std::vector<Tensor> wanted;
   for (const auto& tensor : from_.wanted()) wanted.push_back(now(tensor));
-  std::vector<Subgraph::Kept> kept;
-  for (const auto& [tensor, of] : from_.kept())
-    if (const auto& there = now(tensor); there.defined()) kept.push_back({there, of});
-  return {std::move(nodes_), from_.leaves(), std::move(wanted), std::move(kept)};
+  std::vector<Subgraph::SpeculativeOutput> speculative;
+  for (const auto& [tensor, of] : from_.speculative())
+    if (const auto& there = now(tensor); there.defined()) speculative.push_back({there, of});
+  return {std::move(nodes_), from_.leaves(), std::move(wanted), std::move(speculative)};
 }
 
 }  // namespace clnet::exec

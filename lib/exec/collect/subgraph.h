@@ -30,11 +30,11 @@ class Subgraph {
   const std::vector<Tensor>& leaves() const { return leaves_; }
   const std::vector<Tensor>& wanted() const { return wanted_; }
   /// A further result, kept where a launch writes it anyway.
-  struct Kept {
+  struct SpeculativeOutput {
     Tensor tensor;
     Work::Result of;  ///< its place in the work
   };
-  const std::vector<Kept>& kept() const { return kept_; }
+  const std::vector<SpeculativeOutput>& speculative() const { return speculative_; }
 
   static ValueNumber number(const Tensor& tensor) {
     return node_of(tensor)->number + static_cast<ValueNumber>(output_of(tensor));
@@ -62,21 +62,21 @@ class Subgraph {
   /// The inputs that are this value, in the nodes' order. Views are nodes, too.
   std::span<const Use> uses(ValueNumber value) const;
   bool is_wanted(ValueNumber value) const { return wants_[value]; }
-  bool is_kept(ValueNumber value) const { return keeps_[value]; }
+  bool is_speculative(ValueNumber value) const { return is_speculative_[value]; }
 
  private:
   friend class Rebuilding;
   Subgraph(std::vector<std::shared_ptr<Node>> nodes, std::vector<Tensor> leaves, std::vector<Tensor> wanted,
-           std::vector<Kept> kept);
+           std::vector<SpeculativeOutput> speculative);
   void number();
 
   std::vector<std::shared_ptr<Node>> nodes_;
   std::vector<Tensor> leaves_, wanted_;
-  std::vector<Kept> kept_;
+  std::vector<SpeculativeOutput> speculative_;
   // By value:
   std::vector<NodeNumber> producers_;
   std::vector<Root> roots_;
-  std::vector<bool> wants_, keeps_;
+  std::vector<bool> wants_, is_speculative_;
   std::vector<std::size_t> first_uses_;  ///< one more entry than values: the end
   std::vector<Use> uses_;
 };

@@ -97,7 +97,7 @@ Work Collector::take(const Giving& giving) {
     if (sole_owner(node, its.readers, its.asked && giving.has_result(&node) ? std::vector<bool>{} : its_asked)) continue;
     seen[k] = Seen::outside;
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      if (!its_asked[i]) work_.kept.push_back({k, static_cast<int>(i)});
+      if (!its_asked[i]) work_.speculative.push_back({k, static_cast<int>(i)});
   }
   find_gifts(seen, giving);
   return std::move(work_);

@@ -62,7 +62,7 @@ struct Work {
     std::shared_ptr<Value> value;
   };
   std::vector<Present> present;
-  std::vector<Result> kept;  ///< further results, kept where launches write them anyway; in order
+  std::vector<Result> speculative;  ///< further results, kept where launches write them anyway; in order
 
   // Set by number(), once all nodes and leaves are there:
   std::vector<ValueNumber> first_outputs;  ///< by node, then the number of values

@@ -99,7 +99,7 @@ class Fusion {
       if (!is_sum(k)) continue;
       const auto& sources = grouping_.reads(k);
       const auto before = std::find_if(sources.begin(), sources.end(), [&](Index source) {
-        return is_sum(source) && !grouping_.kept(source) && grouping_.readers(source).size() == 1 &&
+        return is_sum(source) && !grouping_.is_result(source) && grouping_.readers(source).size() == 1 &&
                grouping_.elements(source) == grouping_.elements(k);
       });
       if (before == sources.end()) continue;
@@ -143,7 +143,7 @@ class Fusion {
   /// Computes a value again in all kernels that read it, if that is cheaper than writing it.
   void recompute(Index k) {
     const Index home = grouping_.home(k);
-    if (!grouping_.written(k) || grouping_.kept(k) || grouping_.elements(k) == 0) return;
+    if (!grouping_.written(k) || grouping_.is_result(k) || grouping_.elements(k) == 0) return;
     std::set<Index> found;
     for (auto reader : grouping_.readers(k)) {
       count_planning(1);
@@ -186,7 +186,7 @@ class Fusion {
       if (grouping_.elementwise(k) || grouping_.is_view(k) || !hints(k).epilogue) continue;
       const auto head = tensor_of(grouping_.node(k), 0);
       // Epilogues compute in floating point.
-      if (!is_floating(head.dtype()) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
+      if (!is_floating(head.dtype()) || grouping_.is_first_result(k) || grouping_.elements(k) == 0) continue;
       std::vector<Index> readers;
       for (auto reader : grouping_.readers(k))
         if (reads(reader, head)) readers.push_back(reader);
@@ -225,7 +225,7 @@ class Fusion {
       const Tensor& made = grouping_.node(k)->inputs.at(*input);
       const Index source = graph_.source(made);
       if (!is_floating(made.dtype()) || source == none || node_of(made) != grouping_.node(source) ||
-          !grouping_.elementwise(source) || grouping_.kept(source) || grouping_.elements(source) == 0)
+          !grouping_.elementwise(source) || grouping_.is_result(source) || grouping_.elements(source) == 0)
         continue;
       const bool once = std::count(grouping_.reads(k).begin(), grouping_.reads(k).end(), source) == 1;
       const Index group = grouping_.home(source);

@@ -19,7 +19,7 @@ bool contains(const std::vector<Index>& list, Index k) { return std::find(list.b
 }  // namespace
 
 Grouping::Grouping(const Subgraph& graph) : graph_(graph), groups_(count()), order_(count()) {
-  for (auto* flags : {&elementwise_, &view_, &kept_, &first_kept_, &written_}) flags->resize(count());
+  for (auto* flags : {&elementwise_, &view_, &is_result_, &is_first_result_, &written_}) flags->resize(count());
   for (auto* lists : {&reads_, &readers_, &parts_, &where_}) lists->resize(count());
   for (auto& seen : seen_) seen.resize(count());
   home_.resize(count());
@@ -43,8 +43,8 @@ Grouping::Grouping(const Subgraph& graph) : graph_(graph), groups_(count()), ord
   for (const auto& tensor : graph.wanted()) {
     const auto k = graph.source(tensor);
     if (k == none) continue;
-    kept_[k] = true;
-    if (graph.root(tensor).value == node(k)->number) first_kept_[k] = true;
+    is_result_[k] = true;
+    if (graph.root(tensor).value == node(k)->number) is_first_result_[k] = true;
   }
 }
 
@@ -64,7 +64,7 @@ std::vector<Index> Grouping::outputs(Index id) const {
 }
 
 bool Grouping::is_read_outside(Index k, Index group, Index or_this) const {
-  return kept_[k] || std::any_of(readers_[k].begin(), readers_[k].end(), [&](Index reader) {
+  return is_result_[k] || std::any_of(readers_[k].begin(), readers_[k].end(), [&](Index reader) {
            count_planning(1);
            return home_[reader] != group && home_[reader] != or_this;
          });
@@ -305,13 +305,13 @@ void Grouping::check() const {
           fail(id, "needs what nothing writes");
     });
     if (group.head != none) {
-      if (first_kept_[group.head]) fail(id, "keeps the result of its head from being written");
+      if (is_first_result_[group.head]) fail(id, "keeps the result of its head from being written");
       for (auto reader : readers_[group.head])
         for (const auto& input : node(reader)->inputs)
           if (graph_.root(input).value == node(group.head)->number && where_[reader] != std::vector{id})
             fail(id, "has a head that others read");
     }
-    if (group.first_output != none && (kept_[group.first_output] || readers_[group.first_output].size() != 1))
+    if (group.first_output != none && (is_result_[group.first_output] || readers_[group.first_output].size() != 1))
       fail(id, "begins with a value that others read");
   }
   for (Index k = 0; k < count(); ++k)

@@ -43,8 +43,8 @@ class Grouping {
   bool elementwise(Index k) const { return elementwise_[k]; }
   bool is_view(Index k) const { return view_[k]; }
   /// Whether one of its outputs, or its first one, is a result.
-  bool kept(Index k) const { return kept_[k]; }
-  bool first_kept(Index k) const { return first_kept_[k]; }
+  bool is_result(Index k) const { return is_result_[k]; }
+  bool is_first_result(Index k) const { return is_first_result_[k]; }
   const std::vector<Index>& reads(Index k) const { return reads_[k]; }
   const std::vector<Index>& readers(Index k) const { return readers_[k]; }
   /// Whether it reads elements of the other's value at other places than its own.
@@ -104,7 +104,7 @@ class Grouping {
 
   const Subgraph& graph_;
   // By node:
-  std::vector<bool> elementwise_, view_, kept_, first_kept_, written_;
+  std::vector<bool> elementwise_, view_, is_result_, is_first_result_, written_;
   std::vector<std::vector<Index>> reads_, readers_;
   std::vector<std::vector<Index>> parts_;  ///< the part of reads_ with elements at other places
   std::vector<Index> home_;

@@ -99,7 +99,7 @@ std::set<std::size_t> unread_outputs(const Subgraph& graph, const Node& node) {
   std::set<std::size_t> result;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const auto value = node.number + static_cast<ValueNumber>(i);
-    if (graph.uses(value).empty() && !graph.is_wanted(value) && !graph.is_kept(value)) result.insert(i);
+    if (graph.uses(value).empty() && !graph.is_wanted(value) && !graph.is_speculative(value)) result.insert(i);
   }
   return result;
 }

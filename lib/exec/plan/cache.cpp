@@ -36,12 +36,12 @@ bool PlanCache::follow(StoredChoices choices) {
 
 void PlanCache::trim() {
   arena_.clear();
-  kept_.evict(std::numeric_limits<std::size_t>::max());
+  speculative_outputs_.evict(std::numeric_limits<std::size_t>::max());
   cached_.clear();
 }
 
 void PlanCache::evict(std::size_t bytes) {
-  const auto freed = kept_.evict(bytes);
+  const auto freed = speculative_outputs_.evict(bytes);
   if (freed < bytes) cached_.evict(bytes - freed);
 }
 
@@ -114,14 +114,14 @@ PlanCache::Entry PlanCache::build(std::string key, const Work& work, const Subgr
   auto plan = make(graph, device, {options});
   if (!fits(*plan, device)) {
     // Keeping values costs memory; computing values twice costs time in every run.
-    if (!plan->kept().empty()) plan = make(graph, device, {.options = options, .keeps = false});
+    if (!plan->speculative().empty()) plan = make(graph, device, {.options = options, .speculates = false});
     if (!fits(*plan, device) && plan->cached_bytes() > 0)
-      plan = make(graph, device, {.options = options, .keeps = false, .caches = false});
+      plan = make(graph, device, {.options = options, .speculates = false, .caches = false});
     const Subgraph once(work);
     auto again = fits(*plan, device) ? std::nullopt : rematerialized(once);
     const auto repeated = again ? again->nodes().size() - once.nodes().size() : 0;
     auto smaller =
-        again ? make(rewritten(std::move(*again), options), device, {.options = options, .keeps = false, .caches = false})
+        again ? make(rewritten(std::move(*again), options), device, {.options = options, .speculates = false, .caches = false})
               : nullptr;
     const bool is_smaller = smaller && smaller->planned_bytes() < plan->planned_bytes();
     if (is_smaller) {
@@ -259,15 +259,15 @@ std::shared_ptr<Plan> PlanCache::make_once(const Subgraph& graph, ocl::Context& 
                                           .preferences = &tuning_,
                                           .lengths = lengths_to_foresee(graph, making.options),
                                           .avoided = making.avoided});
-  std::vector<Work::Result> kept;
+  std::vector<Work::Result> speculative;
   Written written(recording, ids);
   for (const auto& tensor : graph.wanted()) written.hold(tensor);
-  for (const auto& result : graph.kept()) written.hold(result.tensor);
-  if (making.keeps)
-    for (const auto& [tensor, of] : graph.kept())
+  for (const auto& result : graph.speculative()) written.hold(result.tensor);
+  if (making.speculates)
+    for (const auto& [tensor, of] : graph.speculative())
       if (const auto value = written.value(tensor)) {
         results.push_back(*value);
-        kept.push_back(of);
+        speculative.push_back(of);
       }
   const bool foresees = !recording.lengths().empty();
   auto others =
@@ -275,7 +275,7 @@ std::shared_ptr<Plan> PlanCache::make_once(const Subgraph& graph, ocl::Context& 
   auto placing = Placing::of(device.info(), making.options);
   placing.caches = placing.caches && making.caches;
   auto plan = std::make_shared<Plan>(std::move(recording), std::move(results), device, placing);
-  plan->set_kept(std::move(kept));
+  plan->set_speculative(std::move(speculative));
   for (const auto& kernel : others) device.programs().foresee(kernel.program);
   if (foresees) {
     const std::lock_guard lock(mutex_);

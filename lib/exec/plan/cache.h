@@ -43,7 +43,7 @@ class PlanCache : public ocl::Context::Extension {
   /// Call it with the context's lock held.
   Arena& arena() { return arena_; }
   CachedValues& cached() { return cached_; }
-  KeptValues& kept() { return kept_; }
+  SpeculativeOutputs& speculative_outputs() { return speculative_outputs_; }
 
   /// The choices of all plans so far, for follow() in another process.
   std::string choices() const { return tuning_.choices().text(); }
@@ -67,8 +67,8 @@ class PlanCache : public ocl::Context::Extension {
   /// Options of making a plan.
   struct Making {
     Options options;
-    bool keeps = true;   ///< keeps further values that launches write anyway
-    bool caches = true;  ///< caches values made from leaves only
+    bool speculates = true;  ///< keeps further values that launches write anyway
+    bool caches = true;      ///< caches values made from leaves only
     std::vector<Maker> avoided = {};
   };
   Entry build(std::string key, const Work& work, const Subgraph& graph, ocl::Context& device, const Options& options);
@@ -89,7 +89,7 @@ class PlanCache : public ocl::Context::Extension {
   std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
   Arena arena_;
   CachedValues cached_;
-  KeptValues kept_;
+  SpeculativeOutputs speculative_outputs_;
   Tuning tuning_;
   std::set<std::string> foreseen_;  ///< kinds of subgraphs that were recorded with their lengths
   BuildsBeside beside_;

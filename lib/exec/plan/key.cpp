@@ -76,7 +76,7 @@ std::string plan_key(const Work& work, const Options& options) {
   }
   for (const auto result : work.results) key.raw(result);
   key.raw(work.results.size());
-  for (const auto& [node, output] : work.kept) {
+  for (const auto& [node, output] : work.speculative) {
     key.raw(node);
     key.raw(output);
   }

@@ -95,8 +95,8 @@ class Plan {
     repeated_ = repeated;
   }
   /// Kept values, returned after the requested ones.
-  const std::vector<Work::Result>& kept() const { return kept_results_; }
-  void set_kept(std::vector<Work::Result> kept) { kept_results_ = std::move(kept); }
+  const std::vector<Work::Result>& speculative() const { return speculative_; }
+  void set_speculative(std::vector<Work::Result> outputs) { speculative_ = std::move(outputs); }
   /// The number of arguments set so far, in all runs.
   std::uint64_t arguments_set() const { return arguments_set_; }
 
@@ -147,7 +147,7 @@ class Plan {
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;
   std::atomic<bool> retired_ = false;
-  std::vector<Work::Result> kept_results_;
+  std::vector<Work::Result> speculative_;
 };
 
 }  // namespace clnet::exec

@@ -9,20 +9,20 @@
 
 namespace clnet::exec {
 
-void KeptValues::add(const std::vector<Kept>& kept) {
+void SpeculativeOutputs::add(const std::vector<Output>& outputs) {
   const std::lock_guard lock(mutex_);
   if (entries_.size() >= sweep_at_) {
     forget_dead();
     sweep_at_ = std::max<std::size_t>(64, 2 * entries_.size());
   }
-  for (const auto& [tensor, value] : kept) entries_.push_back({node_of(tensor), output_of(tensor), value});
+  for (const auto& [tensor, value] : outputs) entries_.push_back({node_of(tensor), output_of(tensor), value});
 }
 
-void KeptValues::forget_dead() {
-  std::erase_if(entries_, [](const Entry& entry) { return entry.value.expired(); });
+void SpeculativeOutputs::forget_dead() {
+  std::erase_if(entries_, [](const WeakOutput& entry) { return entry.value.expired(); });
 }
 
-std::shared_ptr<Value> KeptValues::take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes) {
+std::shared_ptr<Value> SpeculativeOutputs::take_away(const WeakOutput& entry, std::vector<std::shared_ptr<Node>>& nodes) {
   auto node = entry.node.lock();
   if (!node) return nullptr;
   auto value = node->values[static_cast<std::size_t>(entry.output)].take_last(entry.value);
@@ -31,7 +31,7 @@ std::shared_ptr<Value> KeptValues::take_away(const Entry& entry, std::vector<std
   return value;
 }
 
-std::size_t KeptValues::evict(std::size_t bytes) {
+std::size_t SpeculativeOutputs::evict(std::size_t bytes) {
   // Freed without the lock.
   std::vector<std::shared_ptr<Node>> nodes;
   std::vector<std::shared_ptr<Value>> values;
@@ -48,10 +48,10 @@ std::size_t KeptValues::evict(std::size_t bytes) {
   return freed;
 }
 
-std::size_t KeptValues::count() const {
+std::size_t SpeculativeOutputs::count() const {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.value.expired(); }));
+      std::count_if(entries_.begin(), entries_.end(), [](const WeakOutput& entry) { return !entry.value.expired(); }));
 }
 
 std::string computed_again(const Work& work) {

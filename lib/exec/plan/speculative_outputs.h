@@ -14,14 +14,14 @@
 namespace clnet::exec {
 
 /// One per device. Any thread may call it.
-class KeptValues {
+class SpeculativeOutputs {
  public:
-  struct Kept {
+  struct Output {
     Tensor tensor;
     std::shared_ptr<Value> value;
   };
   /// Adds tensors that got values without a request.
-  void add(const std::vector<Kept>& kept);
+  void add(const std::vector<Output>& outputs);
   /// Drops values without holders, the oldest first, until `bytes` bytes are free, and returns the freed bytes. A later read
   /// computes a value again.
   std::size_t evict(std::size_t bytes);
@@ -29,17 +29,17 @@ class KeptValues {
   std::size_t count() const;
 
  private:
-  struct Entry {
+  struct WeakOutput {
     std::weak_ptr<Node> node;
     int output;
     std::weak_ptr<Value> value;
   };
   void forget_dead();
   /// Takes the value away unless something holds or uses it. Free the result, and the additions to `nodes`, without the lock.
-  static std::shared_ptr<Value> take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes);
+  static std::shared_ptr<Value> take_away(const WeakOutput& entry, std::vector<std::shared_ptr<Node>>& nodes);
 
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;  ///< the oldest first
+  std::list<WeakOutput> entries_;  ///< the oldest first
   std::size_t sweep_at_ = 64;
 };
 
