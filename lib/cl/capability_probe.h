@@ -25,7 +25,7 @@ struct CapabilityProbe {
 /// it.
 std::string capability_fault(const DeviceInfo& device, const CapabilityProbe& probe);
 
-/// The kept result, without a probe: the fault, or an empty text for none. Nothing where no probe was completed.
+/// The kept result, without probing: the fault, or an empty text for none. Nothing where no probe was completed.
 std::optional<std::string> kept_capability_fault(const DeviceInfo& device, std::string_view name);
 
 /// The file of the result, by CapabilityProbe::name; nothing without a cache folder.

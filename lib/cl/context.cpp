@@ -232,7 +232,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
       }
     }
     enqueued();
-    // The first piece carries the bytes and operations of all.
+    // The first part carries the bytes and operations of all.
     profile(event, &offset == &parts.front().offset ? cost : Cost{cost.name, cost.detail, 0, 0, cost.scope});
   }
   launches_.fetch_add(1, std::memory_order_relaxed);

@@ -39,7 +39,7 @@ std::vector<std::string> defines_of(const MatrixUnit& unit, UnitElement element)
 /// devices the claim counts. Several threads may call it.
 std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitElement element);
 
-/// A report for users, without a trial, by element type: "work", "not tried yet", or the fault. Empty for a device without units
+/// A report for users, without a probe, by element type: "work", "not tried yet", or the fault. Empty for a device without units
 /// known to clnet.
 std::vector<std::pair<UnitElement, std::string>> matrix_unit_states(const DeviceInfo& device);
 

@@ -14,10 +14,10 @@ struct Piece {
   cl::NDRange offset, size;
 };
 
-/// The pieces of `global`, each with at most `most` work-groups in its second and third dimension. `local` is empty where the
+/// The parts of `global`, each with at most `most` work-groups in its second and third dimension. `local` is empty where the
 /// driver chooses, possibly one work-item per group.
 std::vector<Piece> pieces(const cl::NDRange& global, const cl::NDRange& local, std::size_t most);
-/// Whether there is more than one piece.
+/// Whether there is more than one part.
 bool in_pieces(const std::vector<std::size_t>& global, const std::vector<std::size_t>& local, std::size_t most);
 
 }  // namespace clnet::ocl

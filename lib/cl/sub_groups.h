@@ -17,7 +17,7 @@ std::optional<std::string_view> claimed_sub_groups(const DeviceInfo& device);
 /// The same where it works: the first call tries it, as capability_fault() does (lib/cl/capability_probe.h).
 std::optional<std::string_view> sub_groups(const DeviceInfo& device);
 
-/// A report for users, without a trial: "work", "not tried yet", or the fault. Empty where none is claimed.
+/// A report for users, without a probe: "work", "not tried yet", or the fault. Empty where none is claimed.
 std::string sub_groups_state(const DeviceInfo& device);
 
 /// The file of the result; nothing without a cache folder.

@@ -103,7 +103,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     std::optional<ocl::Context::Hold> hold;
     if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
     // Compiling a new plan may run the program's on_compile() function, which may make handles.
-    for (std::size_t i = 0; i < bindings.size(); ++i) bindings[i].gift = work.gift_now(i);
+    for (std::size_t i = 0; i < bindings.size(); ++i) bindings[i].may_overwrite = work.may_overwrite_now(i);
     const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings, options.launch_batches);
     first_batches = plan->take_first_run() || first_batches;
     // Their memory has new values: a late reader gets an error instead of a wrong number.
@@ -164,9 +164,9 @@ auto& overdue = *new Overdue;  // outlives what static tensors do at exit
 
 /// Returns the effects that remain to be done.
 std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted,
-                                      const Giving& giving, std::span<const CallEffect> more) {
+                                      const DonationOffer& offer, std::span<const CallEffect> more) {
   Effects effects(asked);
-  const auto work = effects.collect(giving, more);
+  const auto work = effects.collect(offer, more);
   if (work.nodes.empty()) return effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, Results()); });
   if (const auto what = computed_again(work); !what.empty()) {
     logging::print(logging::Level::plan, "{} is computed again, as nothing held its value", what);
@@ -214,8 +214,8 @@ void finish(std::vector<CallEffect> left, const std::shared_ptr<ocl::Context>& w
 
 }  // namespace
 
-void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const Giving& giving) {
-  finish(evaluate_once(asked, wanted, giving, {}), wanted);
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const DonationOffer& offer) {
+  finish(evaluate_once(asked, wanted, offer, {}), wanted);
 }
 
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {
@@ -230,7 +230,7 @@ std::shared_ptr<Value> evaluated(const Tensor& tensor) {
   }
 }
 
-void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const Giving& giving) {
+void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer) {
   for (const auto& tensor : tensors)
     if (!tensor.defined()) throw Error("eval: an undefined tensor has no value");
   ocl::require_drivers();
@@ -241,7 +241,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
   try {
     const auto device = wanted ? context_of(*wanted) : nullptr;
     look_for_anomaly(tensors, device);
-    evaluate(tensors, device, giving);
+    evaluate(tensors, device, offer);
     finish(overdue.take(), nullptr);
   } catch (const Error&) {
     throw;

@@ -26,9 +26,9 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
              const std::function<void(const Results&)>& finish);
 
 /// Computes the tensors, and the effects that come with them: on `wanted`, or on the device of device_of().
-void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const Giving& giving = {});
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const DonationOffer& offer = {});
 /// The same for public functions: throws only clnet's own errors, and looks for anomalies.
-void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const Giving& giving = {});
+void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer = {});
 
 /// The tensor's value after evaluation: never null.
 std::shared_ptr<Value> evaluated(const Tensor& tensor);

@@ -36,7 +36,7 @@ class Parts {
   /// Whether the partition is the same with these values.
   bool serves(std::span<const std::shared_ptr<Value>> values) const;
 
-  /// Receives the wanted values, then those that were `kept` besides.
+  /// Receives the wanted values, then those of the `speculative` outputs.
   using Finish = std::function<void(const Results& results, std::span<const Work::Result> speculative)>;
   /// Runs all parts with `leaves` and their `values` in place of the work's own. Nothing changes before `finish`: no part takes a
   /// leaf's memory, and an exception leaves everything as before. The devices are locked meanwhile. The host waits for its

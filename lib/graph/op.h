@@ -92,7 +92,7 @@ struct TuningHints {
   bool positive = false;
   /// It takes little of a plan's time, so others are measured first.
   bool last = false;
-  /// An input whose prepacked form solvers may keep while it does not change, as for weights.
+  /// An input that solvers may prepack, and keep so while it does not change, as for weights.
   std::optional<std::size_t> packed = std::nullopt;
 };
 

@@ -26,7 +26,7 @@ Effects::Effects(std::span<const Tensor> asked) : asked_(uncounted(asked)) {
   if (const auto refusal = Options::now().refusal; !refusal.empty()) throw Error(std::string(refusal));
 }
 
-Work Effects::collect(const Giving& giving, std::span<const CallEffect> more) {
+Work Effects::collect(const DonationOffer& offer, std::span<const CallEffect> more) {
   Collector collector(walk_);
   int rounds = 1;
   for (auto fresh = collector.add(asked_); add(fresh, more); ++rounds) fresh = collector.add(wanted());
@@ -35,7 +35,7 @@ Work Effects::collect(const Giving& giving, std::span<const CallEffect> more) {
     collector.clear();
     collector.add(wanted());
   }
-  return collector.take(giving);
+  return collector.take(offer);
 }
 
 bool Effects::add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more) {

@@ -34,7 +34,7 @@ class Effects {
   Effects& operator=(const Effects&) = delete;
 
   /// The work of the wanted tensors and of all their effects, and of `more` effects.
-  Work collect(const Giving& giving = {}, std::span<const CallEffect> more = {});
+  Work collect(const DonationOffer& offer = {}, std::span<const CallEffect> more = {});
   /// Adds the effects of the nodes, given in the program's order, and `more` effects, except those of earlier calls. Builds their
   /// new values as graph, which may have further effects. Returns false where nothing is new.
   bool add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more = {});

@@ -7,14 +7,14 @@
 // count, and its value.
 //
 // Holders of a value are the cells that have it (ValueCell). Leaves of detach() share a value, and so do the constants of
-// compile(). A pending read has a slot, and so has memory that was given to a program. All values in one buffer count together,
+// compile(). A pending read has a cell, and so has memory that was given to a program. All values in one buffer count together,
 // as those of views do. An overwritten value has no holders, as nobody can read it.
 //
 // The answer stays true while the caller acts on it. Only a holder can add another, and the caller knows its own: the inputs in
-// its work, and a handle that Giving declares. While a plan is made, the program may run (on_compile()) and make handles, so
-// leaves are checked again before each run (Work::gift_now). Another thread may evaluate the same nodes at the same time: it then
-// repeats the same rewrite of a leaf (Gift::rewritten). The leaf's node keeps its slot until both are done, so that nobody
-// rewrites the memory further meanwhile.
+// its work, and a handle that DonationOffer declares. While a plan is made, the program may run (on_compile()) and make handles,
+// so leaves are checked again before each run (Work::may_overwrite_now). Another thread may evaluate the same nodes at the same
+// time: it then repeats the same rewrite of a leaf (MayOverwrite::parts). The leaf's node keeps its value until both are done, so
+// that nobody rewrites the memory further meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ namespace clnet::exec {
 bool sole_owner(const Node& node, const Holders::Counts& own);
 /// The same, ignoring handles of the `asked` outputs (by index; empty: none is ignored).
 bool sole_owner(const Node& node, std::uint32_t own_inputs, const std::vector<bool>& asked);
-/// Whether the slot with the value is its only holder, so that its memory may be overwritten.
+/// Whether the cell with the value is its only holder, so that its memory may be overwritten.
 bool sole_owner(const DeviceValue& value);
 
 }  // namespace clnet::exec

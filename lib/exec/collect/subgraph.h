@@ -29,7 +29,7 @@ class Subgraph {
   /// The work's leaves, in its order. Only they have values.
   const std::vector<Tensor>& leaves() const { return leaves_; }
   const std::vector<Tensor>& wanted() const { return wanted_; }
-  /// A further result, kept where a launch writes it anyway.
+  /// A further result, returned where a launch writes it anyway.
   struct SpeculativeOutput {
     Tensor tensor;
     Work::Result of;  ///< its place in the work
@@ -96,7 +96,8 @@ class Rebuilding {
   void put(NodeNumber instead, std::shared_ptr<Node> node);
   /// Adds a copy of a node over the replacements of its inputs; the copy replaces the node.
   void copy(NodeNumber node);
-  /// Finishes with the replacements of wanted and kept values; a kept value without one is dropped.
+  /// Finishes with the replacements of wanted values and speculative outputs; one of the latter without a
+  /// replacement is dropped.
   Subgraph finish() &&;
 
  private:

@@ -45,7 +45,7 @@ struct DeviceValue : Value {
   void count(int by) override {
     if (!overwritten) buffer->count(by);
   }
-  /// Call it only where one slot is its sole owner.
+  /// Call it only where one cell is its sole owner.
   void set_overwritten();
   /// Keeps the uploaded data where they are useful.
   void keep(const Spec& spec, std::shared_ptr<const HostValue> from);

@@ -10,13 +10,13 @@
 
 namespace clnet::exec {
 
-Giving::Giving(std::vector<const Node*> leaves, std::vector<const Node*> results)
+DonationOffer::DonationOffer(std::vector<const Node*> leaves, std::vector<const Node*> results)
     : leaves_(std::move(leaves)), results_(std::move(results)) {
   std::sort(leaves_.begin(), leaves_.end());
   std::sort(results_.begin(), results_.end());
 }
-bool Giving::has_leaf(const Node* node) const { return std::binary_search(leaves_.begin(), leaves_.end(), node); }
-bool Giving::has_result(const Node* node) const { return std::binary_search(results_.begin(), results_.end(), node); }
+bool DonationOffer::has_leaf(const Node* node) const { return std::binary_search(leaves_.begin(), leaves_.end(), node); }
+bool DonationOffer::has_result(const Node* node) const { return std::binary_search(results_.begin(), results_.end(), node); }
 
 bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin(), leaves.end(), output) != leaves.end(); }
 
@@ -80,7 +80,7 @@ void Collector::clear() {
   stack_.clear();
 }
 
-Work Collector::take(const Giving& giving) {
+Work Collector::take(const DonationOffer& offer) {
   work_.number();
   std::vector<bool> asked(work_.value_count());
   for (const auto result : work_.results) asked[result] = true;
@@ -94,12 +94,12 @@ Work Collector::take(const Giving& giving) {
     if (its.asked) seen[k] = Seen::asked;
     // A wanted node has a value afterwards, whoever holds it. But one that takes a leaf's place must have no other holders: these
     // would miss the leaf.
-    if (sole_owner(node, its.readers, its.asked && giving.has_result(&node) ? std::vector<bool>{} : its_asked)) continue;
+    if (sole_owner(node, its.readers, its.asked && offer.has_result(&node) ? std::vector<bool>{} : its_asked)) continue;
     seen[k] = Seen::outside;
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (!its_asked[i]) work_.speculative.push_back({k, static_cast<int>(i)});
   }
-  find_gifts(seen, giving);
+  find_may_overwrite(seen, offer);
   return std::move(work_);
 }
 
@@ -108,9 +108,9 @@ Work Collector::take(const Giving& giving) {
 ///
 /// A rewritten leaf may have one reader. The reader's value exists afterwards, in its own name or a slot's, so no recomputation
 /// goes back behind it. Its gradient needs no value of the leaf: only a slice's change may be recorded that way.
-void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) {
+void Collector::find_may_overwrite(const std::vector<Seen>& seen, const DonationOffer& offer) {
   const auto& nodes = work_.nodes;
-  work_.gifts.assign(work_.leaves.size(), Gift::nothing);
+  work_.may_overwrite.assign(work_.leaves.size(), MayOverwrite::nothing);
   work_.own_holders.resize(work_.leaves.size());
   std::vector<bool> candidates(work_.leaves.size());
   for (std::size_t i = 0; i < work_.leaves.size(); ++i) {
@@ -118,13 +118,13 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
     if (node->outputs.size() != 1 || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
     // A pending slot value may be cut from its inputs by another thread right now: they are not read.
     if (node->slot == 0 && !node->inputs.empty()) continue;
-    const bool of_slot = giving.has_leaf(node.get());
+    const bool of_slot = offer.has_leaf(node.get());
     const auto& its = found_.at(node.get());
     // A wanted value exists afterwards.
     if (its.asked || !sole_owner(*node, {of_slot ? 1U : 0U, its.readers}) || (!of_slot && its.readers != 1)) continue;
     candidates[i] = true;
     work_.own_holders[i] = {of_slot ? 1U : 0U, its.readers};
-    if (of_slot) work_.gifts[i] = Gift::any;
+    if (of_slot) work_.may_overwrite[i] = MayOverwrite::all;
   }
   if (std::find(candidates.begin(), candidates.end(), true) == candidates.end()) return;
 
@@ -134,7 +134,7 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
   for (std::size_t k = nodes.size(); k-- > 0;) {
     const auto& node = *nodes[k];
     const bool waited = node.slot != 0;
-    if (seen[k] == Seen::outside || (seen[k] == Seen::asked && !giving.has_result(&node))) stays[k] = true;
+    if (seen[k] == Seen::outside || (seen[k] == Seen::asked && !offer.has_result(&node))) stays[k] = true;
     for (const auto value : work_.reads_of(k)) {
       if (!work_.is_leaf(value)) {
         const auto producer = work_.producer(value);
@@ -143,20 +143,20 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
         continue;
       }
       if (!candidates[value]) continue;
-      auto& gift = work_.gifts[value];
-      if (gift == Gift::any || giving.has_leaf(node_of(work_.leaves[value]).get())) {
-        if (stays[k]) gift = Gift::nothing;
+      auto& allowed = work_.may_overwrite[value];
+      if (allowed == MayOverwrite::all || offer.has_leaf(node_of(work_.leaves[value]).get())) {
+        if (stays[k]) allowed = MayOverwrite::nothing;
       } else if (node.checkpoint == 0 && node.outputs.size() == 1 &&
                  (seen[k] == Seen::asked || (seen[k] == Seen::inside && in_slot[k]))) {
-        gift = Gift::rewritten;
+        allowed = MayOverwrite::parts;
       }
     }
   }
 }
 
-Gift Work::gift_now(std::size_t leaf) const {
-  if (gifts.empty() || gifts[leaf] == Gift::nothing) return Gift::nothing;
-  return sole_owner(*node_of(leaves[leaf]), own_holders[leaf]) ? gifts[leaf] : Gift::nothing;
+MayOverwrite Work::may_overwrite_now(std::size_t leaf) const {
+  if (may_overwrite.empty() || may_overwrite[leaf] == MayOverwrite::nothing) return MayOverwrite::nothing;
+  return sole_owner(*node_of(leaves[leaf]), own_holders[leaf]) ? may_overwrite[leaf] : MayOverwrite::nothing;
 }
 
 Work collect(std::span<const Tensor> tensors, Walk& walk) {

@@ -17,18 +17,18 @@ namespace clnet::exec {
 inline ValueCell& cell_of(const Tensor& tensor) { return node_of(tensor)->values[static_cast<std::size_t>(output_of(tensor))]; }
 inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return cell_of(tensor).get(); }
 
-/// The values that may overwrite a leaf's memory, if the evaluation is its last reader. nothing: no value. rewritten: a partial
-/// rewrite that may be repeated after a failure (Launch::if_in_place). any: any elementwise result, as the caller has permitted
-/// (Giving).
-enum class Gift : std::uint8_t { nothing, rewritten, any };
+/// The values that may overwrite a leaf's memory, if the evaluation is its last reader. nothing: no value. parts: a partial
+/// rewrite that may be repeated after a failure (Launch::if_in_place). all: any elementwise result, as the caller has offered
+/// (DonationOffer).
+enum class MayOverwrite : std::uint8_t { nothing, parts, all };
 
-/// Permits new values in the memory of `leaves`, each the value of a slot. After success the caller sets all these slots to
+/// Offers the memory of `leaves`, each the value of a slot. After success the caller sets all these slots to
 /// `results` and drops the graph between. Its only handle of a leaf is the slot's; of the results it has uncounted() tensors
 /// only. A failure half-way loses the leaves (see Plan::replay).
-class Giving {
+class DonationOffer {
  public:
-  Giving() = default;
-  Giving(std::vector<const Node*> leaves, std::vector<const Node*> results);
+  DonationOffer() = default;
+  DonationOffer(std::vector<const Node*> leaves, std::vector<const Node*> results);
 
   bool has_leaf(const Node* node) const;
   bool has_result(const Node* node) const;
@@ -46,9 +46,10 @@ struct Work {
   std::vector<std::shared_ptr<Node>> nodes;
   std::vector<Tensor> leaves;                  ///< uncounted, as are all tensors here
   std::vector<std::shared_ptr<Value>> values;  ///< of the leaves
-  std::vector<Gift> gifts;                     ///< by leaf; empty: all `nothing`
-  std::vector<Holders::Counts> own_holders;    ///< holders of the giving leaves that belong to the work and its caller
-  std::vector<Tensor> wanted;                  ///< results of `nodes`
+  std::vector<MayOverwrite> may_overwrite;     ///< by leaf; empty: all `nothing`
+  std::vector<Holders::Counts>
+      own_holders;             ///< holders of leaves that may be overwritten, which belong to the work and its caller
+  std::vector<Tensor> wanted;  ///< results of `nodes`
   /// Output `output` of nodes[node].
   struct Result {
     std::uint32_t node;
@@ -62,7 +63,7 @@ struct Work {
     std::shared_ptr<Value> value;
   };
   std::vector<Present> present;
-  std::vector<Result> speculative;  ///< further results, kept where launches write them anyway; in order
+  std::vector<Result> speculative;  ///< further results, returned where launches write them anyway; in order
 
   // Set by number(), once all nodes and leaves are there:
   std::vector<ValueNumber> first_outputs;  ///< by node, then the number of values
@@ -79,8 +80,8 @@ struct Work {
     return std::span(reads).subspan(first_reads[node], first_reads[node + 1] - first_reads[node]);
   }
 
-  /// A leaf's present gift: the program may have made handles of it since the collection.
-  Gift gift_now(std::size_t leaf) const;
+  /// What may overwrite a leaf now: the program may have made handles of it since the collection.
+  MayOverwrite may_overwrite_now(std::size_t leaf) const;
   Tensor tensor(const Result& result) const { return uncounted(nodes[result.node], result.output); }
   /// The value of a wanted tensor, from those `made` or as found at collection: it may have been taken away since.
   template <class Results>
@@ -111,9 +112,9 @@ class Collector {
   /// Adds the nodes of these tensors, and wants only these. Returns the new nodes in the program's order.
   std::vector<std::shared_ptr<Node>> add(std::span<const Tensor> tensors);
   Work& work() { return work_; }
-  /// Ends the collection and returns the work. It includes the results that outside handles or graph refer to, and the gifts of
-  /// its leaves.
-  Work take(const Giving& giving);
+  /// Ends the collection and returns the work. It includes the results that outside handles or graph refer to, and the
+  /// may_overwrite of its leaves.
+  Work take(const DonationOffer& offer);
 
  private:
   /// The state of a node's outputs when first seen: a value that another thread publishes later changes nothing.
@@ -132,7 +133,7 @@ class Collector {
   /// The holders of a node. inside: only the work. asked: also callers that want its outputs. outside: also a handle or graph,
   /// which may need more of it later.
   enum class Seen : std::uint8_t { inside, asked, outside };
-  void find_gifts(const std::vector<Seen>& seen, const Giving& giving);
+  void find_may_overwrite(const std::vector<Seen>& seen, const DonationOffer& offer);
 
   Walk& walk_;
   Work work_;

@@ -11,7 +11,7 @@
 
 namespace clnet::exec {
 
-/// The origin of a launch: its part of the recording, and the solver that recorded it, if any.
+/// The origin of a launch: its group of operations, and the solver that recorded it, if any.
 struct Maker {
   std::size_t group = 0;
   std::string op = {}, solver = {};
@@ -23,11 +23,11 @@ class ListChoices;
 
 struct Choosing {
   Options options = {};
-  /// Solvers to avoid, as their kernels crash the driver's compiler: each in its part, or outside of all parts.
+  /// Solvers to avoid, as their kernels crash the driver's compiler: each in its group, or outside of all groups.
   std::vector<Maker> avoided = {};
   /// Receives the possible choices; may be null.
   ListChoices* list = nullptr;
-  /// The part in recording; std::nullopt: none yet.
+  /// The group in recording; std::nullopt: none yet.
   std::optional<std::size_t> group = std::nullopt;
   /// The measured or followed solver of an operation: taken unless another is forced.
   std::optional<std::pair<std::string, Choice>> preferred = std::nullopt;

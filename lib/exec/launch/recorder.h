@@ -182,7 +182,7 @@ class Recording {
     std::int64_t offset = 0;   ///< from the root's first element
     bool cached = false;       ///< made from leaves only, and kept while they live
     bool small = false;        ///< cached only where it is made repeatedly: see Prepack
-    bool prepacked = false;    ///< prepacked form of one value: made once, for all operations that need it
+    bool prepacked = false;    ///< another layout of one value: made once, for all operations that need it
     ScopePtr scope = {};       ///< scope of the values
   };
 
@@ -191,7 +191,7 @@ class Recording {
   /// Sets the program's scope of the following values and commands.
   void enter(ScopePtr scope) { scope_ = std::move(scope); }
   const ScopePtr& scope() const { return scope_; }
-  /// Sets the part of the following commands: a part is recorded identically each time the same work is.
+  /// Sets the group of the following commands: a group is recorded identically each time the same work is.
   void enter_group(std::size_t group) { group_ = group; }
   /// Makes `view` the same memory as `base` from an element on. Dtypes must be of the same size.
   void alias(ValueId view, Ref base);
@@ -220,7 +220,7 @@ class Recording {
   bool uses(std::size_t first, ValueId id) const;
   /// Moves the commands from `middle` on before those from `first` on.
   void move_before(std::size_t first, std::size_t middle);
-  /// Merges launches that make the same form of the same value.
+  /// Merges launches that prepack the same value alike.
   void merge_prepacks();
 
  private:
@@ -238,7 +238,7 @@ class Recording {
 /// The lengths whose programs every plan foresees: solvers' choices change between them.
 inline constexpr std::array<std::int64_t, 7> foreseen_lengths{1, 2, 4, 8, 16, 32, 64};
 
-/// How long the prepacked form of an input (TuningHints::packed) serves.
+/// How long the prepacked values of an input (TuningHints::packed) serve.
 enum class Packed : std::uint8_t {
   once,    ///< one run of a plan: the input is computed, or a parameter in training
   leaf,    ///< the lifetime of the input, a value that the plan only reads
@@ -314,13 +314,13 @@ class Recorder {
   bool is_there(std::size_t input, Ref place) const;
   /// Scratch memory, alive until the last command that uses it.
   Ref temporary(Spec spec);
-  /// Scratch memory for a prepacked form of `source`, made from `source` alone, as weights in panels. For a leaf, as weights in
-  /// inference, it is kept while the leaf lives, and its launches are left out. A form of a single launch is made once in a plan,
-  /// for all who need it.
+  /// Scratch memory to prepack `source`, and from `source` alone, as weights in panels. For a leaf, as weights in
+  /// inference, it is kept while the leaf lives, and its launches are left out. What a single launch prepacks is made once in a
+  /// plan, for all who need it.
   Ref prepack(Spec spec, Ref source);
   /// The same, but never kept for later runs.
   Ref prepack_once(Spec spec);
-  /// The readers that a prepacked form of the input would serve.
+  /// The readers that prepacking the input would serve.
   Reuse reuse(std::size_t input) const { return reuses_ ? reuses_->of(input) : Reuse{}; }
 
   /// See Recording.

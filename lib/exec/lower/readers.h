@@ -1,4 +1,4 @@
-// The readers of a value in a plan, and the lifetime of its prepacked form.
+// The readers of a value in a plan, and the lifetime of its prepacked values.
 #pragma once
 
 #include <cstdint>

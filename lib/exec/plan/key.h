@@ -9,8 +9,8 @@
 
 namespace clnet::exec {
 
-/// The structure of the work as text: operations with their fields, shapes and dtypes, inputs, host scalars, wanted and kept
-/// values, and the options.
+/// The structure of the work as text: operations with their fields, shapes and dtypes, inputs, host scalars, wanted values and
+/// speculative outputs, and the options.
 std::string plan_key(const Work& work, const Options& options);
 
 /// The same for human readers: a line per leaf and operation.

@@ -26,7 +26,7 @@ namespace clnet::exec {
 struct Binding {
   std::function<std::shared_ptr<DeviceValue>()> on_device;  ///< called when a kernel needs a buffer
   const std::byte* scalar = nullptr;                        ///< the value of a host scalar
-  Gift gift = Gift::nothing;
+  MayOverwrite may_overwrite = MayOverwrite::nothing;
 };
 
 /// A launch failed after others had overwritten leaves, which are lost.
@@ -63,8 +63,8 @@ class Plan {
     std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< overwritten leaves' values, permanently
   };
   /// Enqueues all commands; `mode` as in Options. The context's lock is held. After any exception the next run is right. A leaf
-  /// given beyond rewriting (Gift::any) is unchanged, or marked as overwritten; in that case the exception is LostInPlace. A call
-  /// that the driver refuses is repeated first.
+  /// given beyond rewriting (MayOverwrite::all) is unchanged, or marked as overwritten; in that case the exception is
+  /// LostInPlace. A call that the driver refuses is repeated first.
   Made replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
               std::optional<LaunchBatchMode> mode);
 
@@ -94,7 +94,7 @@ class Plan {
     shrunk_ = true;
     repeated_ = repeated;
   }
-  /// Kept values, returned after the requested ones.
+  /// Speculative outputs, returned after the requested ones.
   const std::vector<Work::Result>& speculative() const { return speculative_; }
   void set_speculative(std::vector<Work::Result> outputs) { speculative_ = std::move(outputs); }
   /// The number of arguments set so far, in all runs.
@@ -128,7 +128,7 @@ class Plan {
     std::vector<BoundScalar> scalars;
     double bytes = 0;
     bool skipped = false;             ///< an empty range
-    std::uint64_t arena_version = 0;  ///< the arena's generation that its fixed arguments were set for
+    std::uint64_t arena_version = 0;  ///< the arena's version that its fixed arguments were set for
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }

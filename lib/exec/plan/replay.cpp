@@ -156,8 +156,8 @@ class Plan::Run : public HostContext {
     for (const auto& donation : placement_.donations) {
       const auto& binding = leaves_[static_cast<std::size_t>(donation.from)];
       const auto& from = spots_[static_cast<std::size_t>(donation.from)];
-      // A rewritten leaf stays in its slot if the evaluation fails, so only the evaluation's own leaf may be rewritten.
-      if (binding.gift != (donation.repeatable ? Gift::rewritten : Gift::any)) continue;
+      // A rewritten leaf keeps its value if the evaluation fails, so only the evaluation's own leaf may be rewritten.
+      if (binding.may_overwrite != (donation.repeatable ? MayOverwrite::parts : MayOverwrite::all)) continue;
       if (!sole_owner(*from.leaf) || from.first != 0) continue;
       spots_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;
       granted_.push_back(donation);

@@ -1,4 +1,5 @@
-// Kept values: not requested, but possibly read later. Where a plan writes them anyway, they are kept until memory is short.
+// Speculative outputs: not requested, but possibly read later. Where a plan writes them anyway, they are kept until memory is
+// short.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ class SpeculativeOutputs {
   /// Drops values without holders, the oldest first, until `bytes` bytes are free, and returns the freed bytes. A later read
   /// computes a value again.
   std::size_t evict(std::size_t bytes);
-  /// The number of kept values.
+  /// The number of outputs.
   std::size_t count() const;
 
  private:
