@@ -101,7 +101,7 @@ std::string report(const Work& work, const DeviceInfo& device) {
   const auto& options = Options::now();
   const auto graph = rewritten(Subgraph(work), options);
   const auto lowered = lower(graph, device, {.options = options});
-  const auto placement = place(lowered.recording, lowered.results, Placing::of(device, options));
+  const auto placement = place(lowered.recording, lowered.results, PlacementOptions::of(device, options));
   const auto bytes = [](const std::vector<Tensor>& tensors) {
     std::size_t sum = 0;
     for (const auto& tensor : tensors) sum += static_cast<std::size_t>(tensor.spec().bytes());

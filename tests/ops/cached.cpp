@@ -16,8 +16,8 @@ namespace clnet::exec {
 /// Breaks a plan from within.
 struct PlanBreaker {
   static void move_arguments(Plan& plan) {
-    for (auto& step : plan.steps_)
-      for (auto& slot : step.fixed) ++slot.memory;
+    for (auto& prepared : plan.prepared_)
+      for (auto& bound : prepared.fixed) ++bound.memory;
   }
   static void expect_change(Plan& plan, ValueId leaf) { plan.recording_.expect_change({leaf, 0}); }
 };

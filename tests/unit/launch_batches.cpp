@@ -22,7 +22,9 @@ struct Program : RecordedLaunches {
     static const std::string source = "kernel void f(global float *x) {}\nkernel void g(global float *x) {}\n";
     return recorder.generated("p", source, function).range({4}, {1});
   }
-  Placement placement(Ref result, const Placing& placing = {}) const { return place(recording, {result.value}, placing); }
+  Placement placement(Ref result, const PlacementOptions& options = {}) const {
+    return place(recording, {result.value}, options);
+  }
   LaunchBatches batches(Ref result, std::size_t fewest = 2) const {
     return find_launch_batches(recording, placement(result), device, fewest);
   }

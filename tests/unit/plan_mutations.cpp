@@ -102,7 +102,7 @@ struct Planned {
                         static_cast<std::int64_t>(placement.layout.segments[at.segment])};
           break;
         }
-        case Home::own: result[id] = {static_cast<std::uint64_t>((run + 1) * 10000) + id, 0, bytes}; break;
+        case Home::per_run: result[id] = {static_cast<std::uint64_t>((run + 1) * 10000) + id, 0, bytes}; break;
         case Home::cached: result[id] = {static_cast<std::uint64_t>((same_leaves ? 1 : run + 1) * 1000000) + id, 0, bytes}; break;
       }
     }

@@ -35,27 +35,27 @@ std::string Attachment::body(const std::vector<std::string>& loads, std::string_
     if (const auto name = buffer(kernel_.loads[k].buffer); !loads[k].empty())
       text += fmt::format(" \\\n  const VALUE({}) a{} = LOAD({}, {});", name, k, name, loads[k]);
   std::size_t parameter = 0;
-  for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
-    const auto& step = kernel_.steps[k];
+  for (std::size_t k = 0; k < kernel_.statements.size(); ++k) {
+    const auto& statement = kernel_.statements[k];
     const auto first = parameter;
-    for (float value : step.expression.parameters) {
+    for (float value : statement.expression.parameters) {
       const auto name = fmt::format("{}p{}", prefix_, parameter++);
       launch_.arg_float(value);
       pass("const float " + name, name);
     }
-    const auto expression = rename(step.expression.text, [&](std::string_view name) -> std::string {
+    const auto expression = rename(statement.expression.text, [&](std::string_view name) -> std::string {
       if (name == "i") return "i";
       if (name[0] == 'p') return fmt::format("{}p{}", prefix_, first + static_cast<std::size_t>(name[1] - '0'));
-      const auto& operand = step.operands.at(static_cast<std::size_t>(name[0] - 'a'));
+      const auto& operand = statement.operands.at(static_cast<std::size_t>(name[0] - 'a'));
       switch (operand.from) {
         case From::load: return loads[operand.index].empty() ? std::string(known) : fmt::format("a{}", operand.index);
         case From::scalar: return fmt::format("{}s{}", prefix_, operand.index);
         default: return fmt::format("v{}", operand.index);
       }
     });
-    const auto type = step.node->outputs[0].dtype;
+    const auto type = statement.node->outputs[0].dtype;
     text += fmt::format(" \\\n  const {} v{} = {}; /* {} */", value_type(type), k, converted(type, expression),
-                        step.node->op->name());
+                        statement.node->op->name());
   }
   return text + fmt::format(" \\\n  return v{};", kernel_.outputs[0]);
 }

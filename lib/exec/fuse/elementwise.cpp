@@ -60,11 +60,11 @@ class Assembly {
       result_.loops = std::move(*loops);
     }
     const Strides linear = linear_strides(result_.loops);
-    for (const auto* output : outputs_) result_.outputs.push_back(step(output, {true, linear}));
+    for (const auto* output : outputs_) result_.outputs.push_back(statement(output, {true, linear}));
     if (failed_) return std::nullopt;
     std::vector<Strides*> strides;
     for (auto& load : result_.loads) strides.push_back(&load.at.strides);
-    for (auto& step : result_.steps) strides.push_back(&step.at.strides);
+    for (auto& statement : result_.statements) strides.push_back(&statement.at.strides);
     if (elements != 0) join_loops(result_.loops, strides);
     return std::move(result_);
   }
@@ -73,18 +73,18 @@ class Assembly {
   using Operand = ElementwiseKernel::Operand;
   using Position = ElementwiseKernel::Position;
 
-  std::size_t step(const Node* node, const Position& at) {
+  std::size_t statement(const Node* node, const Position& at) {
     const auto same = [&](const auto& other) { return other.node == node && other.at == at; };
-    auto& steps = result_.steps;
-    if (const auto found = std::find_if(steps.begin(), steps.end(), same); found != steps.end())
-      return static_cast<std::size_t>(found - steps.begin());
+    auto& statements = result_.statements;
+    if (const auto found = std::find_if(statements.begin(), statements.end(), same); found != statements.end())
+      return static_cast<std::size_t>(found - statements.begin());
     const auto specs = specs_of(node->inputs);
     const auto window = node->op->fusion(specs).window;
     std::vector<Operand> operands;
     for (const auto& input : node->inputs) operands.push_back(operand(input, *node, window, at));
-    steps.push_back({node, std::move(operands), at, node->op->expr(specs)});
+    statements.push_back({node, std::move(operands), at, node->op->expr(specs)});
     count_planning(1 + node->inputs.size());
-    return steps.size() - 1;
+    return statements.size() - 1;
   }
 
   Operand operand(const Tensor& input, const Node& reader, const std::optional<Window>& window, const Position& at) {
@@ -108,7 +108,7 @@ class Assembly {
     };
     if (std::find(nodes_.begin(), nodes_.end(), node_of(source).get()) != nodes_.end() && !value_of(source)) {
       failed_ = failed_ || window;  // what is read at other places comes from memory
-      return {Operand::From::step, step(node_of(source).get(), position)};
+      return {Operand::From::statement, statement(node_of(source).get(), position)};
     }
     if (is_host_scalar(source, value_of(source).get())) return {Operand::From::scalar, index_in(result_.scalars)};
     const auto buffer = index_in(result_.buffers);
@@ -137,16 +137,16 @@ std::optional<ElementwiseKernel> assemble(const std::vector<const Node*>& nodes,
 std::size_t ElementwiseKernel::parameter_bytes() const {
   std::size_t bytes = 16 * (buffers.size() + outputs.size()) + 8 * scalars.size() + 4 * (loops.size() + 3);
   for (const auto& load : loads) bytes += load.at.linear ? 0 : 4 * (loops.size() + 1);
-  for (const auto& step : steps) {
-    bytes += 4 * step.expression.parameters.size();
-    if (!step.at.linear) bytes += 4 * (loops.size() - 1);
+  for (const auto& statement : statements) {
+    bytes += 4 * statement.expression.parameters.size();
+    if (!statement.at.linear) bytes += 4 * (loops.size() - 1);
   }
   return bytes;
 }
 
 int ElementwiseKernel::cost() const {
-  return std::accumulate(steps.begin(), steps.end(), 0,
-                         [](int sum, const Step& step) { return sum + exec::cost(step.expression.text); });
+  return std::accumulate(statements.begin(), statements.end(), 0,
+                         [](int sum, const Statement& statement) { return sum + exec::cost(statement.expression.text); });
 }
 
 namespace {
@@ -156,10 +156,10 @@ class Printer {
  public:
   Printer(const ElementwiseKernel& kernel, Recorder& recorder)
       : kernel_(kernel), recorder_(recorder), inner_(kernel.loops.size() - 1) {
-    std::vector<bool> used(kernel.steps.size(), false), stored(kernel.steps.size(), false);
-    for (const auto& step : kernel.steps)
-      for (const auto& operand : step.operands)
-        if (operand.from == From::step) used[operand.index] = true;
+    std::vector<bool> used(kernel.statements.size(), false), stored(kernel.statements.size(), false);
+    for (const auto& statement : kernel.statements)
+      for (const auto& operand : statement.operands)
+        if (operand.from == From::statement) used[operand.index] = true;
     for (auto output : kernel.outputs) stored[output] = true;
     used_ = std::move(used);
     stored_ = std::move(stored);
@@ -178,9 +178,9 @@ class Printer {
     for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) parameters_ += fmt::format("{}OUT_SHARED(y{})", k ? ", " : "", k);
     for (std::size_t k = 0; k < kernel_.buffers.size(); ++k) parameters_ += fmt::format(", IN_SHARED(x{})", k);
     for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) parameters_ += fmt::format(", SCALAR(s{})", k);
-    for (const auto& step : kernel_.steps) {
+    for (const auto& statement : kernel_.statements) {
       first_parameter_.push_back(parameter);
-      for (std::size_t k = 0; k < step.expression.parameters.size(); ++k)
+      for (std::size_t k = 0; k < statement.expression.parameters.size(); ++k)
         parameters_ += fmt::format(", const float p{}", parameter++);
     }
     for (std::size_t d = 0; d <= inner_; ++d) parameters_ += fmt::format(", const int n{}", d);
@@ -207,8 +207,8 @@ class Printer {
       row_range(launch, config["elements"]);
     else
       element_range(launch, config["group"]);
-    const auto& shape = kernel_.steps[kernel_.outputs[0]].node->outputs[0].shape;
-    launch.detail(to_string(shape)).flops(static_cast<double>(shape.numel()) * static_cast<double>(kernel_.steps.size()));
+    const auto& shape = kernel_.statements[kernel_.outputs[0]].node->outputs[0].shape;
+    launch.detail(to_string(shape)).flops(static_cast<double>(shape.numel()) * static_cast<double>(kernel_.statements.size()));
   }
 
   /// How many elements that follow one another a work-item may compute: as many as 16 bytes hold, where each load walks along
@@ -221,7 +221,7 @@ class Printer {
     std::size_t widest = 1;
     std::int64_t arrays = 0;
     const auto add = [&](Dtype dtype) { widest = std::max(widest, size_of(dtype)), ++arrays; };
-    for (auto output : kernel_.outputs) add(kernel_.steps[output].node->outputs[0].dtype);
+    for (auto output : kernel_.outputs) add(kernel_.statements[output].node->outputs[0].dtype);
     for (std::size_t k = 0; k < kernel_.loads.size(); ++k)
       if (!row_load_[k]) add(kernel_.buffers[kernel_.loads[k].buffer].dtype());
     if (widest > 4 || kernel_.cost() > most_cost) return 1;
@@ -252,13 +252,13 @@ class Printer {
   /// Finds what does not change in the innermost loop.
   void find_rows() {
     for (const auto& load : kernel_.loads) row_load_.push_back(!load.at.linear && load.at.strides[inner_] == 0);
-    for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
-      const auto& step = kernel_.steps[k];
-      bool fixed = !uses_index(step.expression.text);
-      for (const auto& operand : step.operands)
+    for (std::size_t k = 0; k < kernel_.statements.size(); ++k) {
+      const auto& statement = kernel_.statements[k];
+      bool fixed = !uses_index(statement.expression.text);
+      for (const auto& operand : statement.operands)
         fixed = fixed && (operand.from == From::scalar ||
-                          (operand.from == From::load ? row_load_[operand.index] : row_step_[operand.index]));
-      row_step_.push_back(fixed);
+                          (operand.from == From::load ? row_load_[operand.index] : row_statement_[operand.index]));
+      row_statement_.push_back(fixed);
     }
   }
 
@@ -285,7 +285,7 @@ class Printer {
   std::string function_name() const {
     constexpr std::size_t most = 4;
     std::vector<std::string_view> names;
-    for (const auto& step : kernel_.steps) names.push_back(step.node->op->name());
+    for (const auto& statement : kernel_.statements) names.push_back(statement.node->op->name());
     if (names.size() == 1) return fmt::format("{}_elementwise", names[0]);
     std::string name = "fused";
     for (std::size_t k = 0; k < names.size() && k < most; ++k) name += fmt::format("_{}", names[k]);
@@ -342,18 +342,18 @@ class Printer {
   }
 
   /// A single result is stored by its own line. Several are stored after all loads (see statements()).
-  std::string step(std::size_t k, std::string_view indent, bool with_store, Form form) {
-    const auto& step = kernel_.steps[k];
-    const auto expression = rename(step.expression.text, [&](std::string_view name) -> std::string {
-      if (name == "i") return index(step.at, fmt::format("v{}", k), form);
+  std::string statement(std::size_t k, std::string_view indent, bool with_store, Form form) {
+    const auto& statement = kernel_.statements[k];
+    const auto expression = rename(statement.expression.text, [&](std::string_view name) -> std::string {
+      if (name == "i") return index(statement.at, fmt::format("v{}", k), form);
       if (name[0] == 'p') return fmt::format("p{}", first_parameter_[k] + static_cast<std::size_t>(name[1] - '0'));
-      return text_of(step.operands.at(static_cast<std::size_t>(name[0] - 'a')));
+      return text_of(statement.operands.at(static_cast<std::size_t>(name[0] - 'a')));
     });
-    const auto dtype = step.node->outputs[0].dtype;
+    const auto dtype = statement.node->outputs[0].dtype;
     if (with_store && stored_[k] && !used_[k] && kernel_.outputs.size() == 1)
-      return store(k, expression, indent, step.node->op->name(), form);
+      return store(k, expression, indent, statement.node->op->name(), form);
     return fmt::format("{}const {} v{} = {};  // {}\n", indent, value_type(dtype), k, converted(dtype, expression),
-                       step.node->op->name());
+                       statement.node->op->name());
   }
 
   std::string store(std::size_t k, std::string_view value, std::string_view indent, std::string_view comment, Form form) const {
@@ -361,7 +361,7 @@ class Printer {
     for (std::size_t out = 0; out < kernel_.outputs.size(); ++out) {
       if (kernel_.outputs[out] != k) continue;
       // A cast to a number would not make 1 of all that is not 0.
-      const bool truth = kernel_.steps[k].node->outputs[0].dtype == Dtype::boolean;
+      const bool truth = kernel_.statements[k].node->outputs[0].dtype == Dtype::boolean;
       const auto what = form == Form::lanes
                             ? fmt::format("y{}_lanes[lane] = {}{}{}", out, truth ? "(" : "", value, truth ? ") != 0" : "")
                         : nontemporal_ ? fmt::format("y{}_block[i - first_of_block] = {}", out, value)
@@ -376,18 +376,18 @@ class Printer {
   std::string statements(bool inner, std::string_view indent, Form form = Form::element) {
     std::string text;
     std::vector<bool> loaded(kernel_.loads.size(), false);
-    for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
-      for (const auto& operand : kernel_.steps[k].operands) {
+    for (std::size_t k = 0; k < kernel_.statements.size(); ++k) {
+      for (const auto& operand : kernel_.statements[k].operands) {
         if (operand.from != From::load || loaded[operand.index] || row_load_[operand.index] == inner) continue;
         loaded[operand.index] = true;
         text += load(operand.index, indent, form);
       }
-      if (row_step_[k] != inner) text += step(k, indent, inner, form);
+      if (row_statement_[k] != inner) text += statement(k, indent, inner, form);
     }
     if (!inner) return text;
     // An output may be the memory of an input: nothing is stored before everything is loaded.
-    for (std::size_t k = 0; k < kernel_.steps.size(); ++k)
-      if (stored_[k] && (used_[k] || row_step_[k] || kernel_.outputs.size() > 1))
+    for (std::size_t k = 0; k < kernel_.statements.size(); ++k)
+      if (stored_[k] && (used_[k] || row_statement_[k] || kernel_.outputs.size() > 1))
         text += store(k, fmt::format("v{}", k), indent, "", form);
     return text;
   }
@@ -457,7 +457,7 @@ class Printer {
     constexpr std::int64_t shortest = 256;   // elements of a row
     std::int64_t bytes = 0;
     for (auto output : kernel_.outputs) {
-      const auto& spec = kernel_.steps[output].node->outputs[0];
+      const auto& spec = kernel_.statements[output].node->outputs[0];
       if (spec.dtype != Dtype::f32) return false;
       bytes += spec.bytes();
     }
@@ -524,8 +524,8 @@ class Printer {
     const auto buffers = kernel_.buffers.size();
     for (std::size_t k = 0; k < buffers; ++k) launch.in(fmt::format("x{}", k), recorder_.input(k), access(k));
     for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) launch.scalar(fmt::format("s{}", k), recorder_.input(buffers + k));
-    for (const auto& step : kernel_.steps)
-      for (float parameter : step.expression.parameters) launch.arg_float(parameter);
+    for (const auto& statement : kernel_.statements)
+      for (float parameter : statement.expression.parameters) launch.arg_float(parameter);
     for (auto extent : kernel_.loops) launch.arg(extent);
     for (const auto& [name, stride] : strides_) launch.arg(stride);
   }
@@ -582,7 +582,7 @@ class Printer {
   const std::size_t inner_;   ///< the innermost loop
   std::int64_t lanes_ = 1;    ///< elements per work-item, where devices do not prefer vector kernels
   bool nontemporal_ = false;  ///< results are stored past the caches
-  std::vector<bool> used_, stored_, row_load_, row_step_;
+  std::vector<bool> used_, stored_, row_load_, row_statement_;
   std::vector<std::size_t> first_parameter_;
   std::vector<std::pair<std::string, std::int64_t>> strides_;  ///< and first elements, by their parameters' names
   std::string name_, parameters_;

@@ -27,7 +27,7 @@ std::string converted(Dtype dtype, const std::string& expression);
 struct ElementwiseKernel {
   /// The source of an operation's operand.
   struct Operand {
-    enum class From : std::uint8_t { load, scalar, step } from;
+    enum class From : std::uint8_t { load, scalar, statement } from;
     std::size_t index;
   };
   /// An element's position in a tensor: the linear index of the loops, or an offset plus strides.
@@ -45,7 +45,7 @@ struct ElementwiseKernel {
     std::size_t buffer;
     Position at;
   };
-  struct Step {
+  struct Statement {
     const Node* node;
     std::vector<Operand> operands;
     Position at;
@@ -55,8 +55,8 @@ struct ElementwiseKernel {
   std::vector<std::int64_t> loops;
   std::vector<Tensor> buffers, scalars;
   std::vector<Load> loads;
-  std::vector<Step> steps;           ///< each after its operands
-  std::vector<std::size_t> outputs;  ///< the steps with written values
+  std::vector<Statement> statements;  ///< each after its operands
+  std::vector<std::size_t> outputs;   ///< the statements with written values
 
   std::size_t parameter_bytes() const;
   /// Work per element; see cost() in expression.h.

@@ -41,10 +41,11 @@ bool FusedEpilogue::possible(const ElementwiseKernel& kernel, const Tensor& head
   const bool own_places = std::all_of(kernel.loads.begin(), kernel.loads.end(), [&](const auto& load) {
     return load.buffer == index ? load.at.linear : node_of(root_of(kernel.buffers[load.buffer]).tensor) != node_of(head);
   });
-  const bool no_inner_index = std::all_of(kernel.steps.begin(), kernel.steps.end(),
-                                          [](const auto& step) { return step.at.linear || !uses_index(step.expression.text); });
+  const bool no_inner_index = std::all_of(kernel.statements.begin(), kernel.statements.end(), [](const auto& statement) {
+    return statement.at.linear || !uses_index(statement.expression.text);
+  });
   return kernel.outputs.size() == 1 && own_places && no_inner_index &&
-         kernel.steps[kernel.outputs[0]].node->outputs[0].dtype == head.dtype();
+         kernel.statements[kernel.outputs[0]].node->outputs[0].dtype == head.dtype();
 }
 
 std::optional<std::vector<std::string>> FusedEpilogue::places(std::int64_t channels, std::int64_t inner) const {
@@ -67,15 +68,15 @@ std::optional<std::vector<std::string>> FusedEpilogue::places(std::int64_t chann
 
 bool FusedEpilogue::only_by_channel(std::int64_t channels, std::int64_t inner) const {
   const auto found = places(channels, inner);
-  const bool indexed =
-      std::any_of(kernel_.steps.begin(), kernel_.steps.end(), [](const auto& step) { return uses_index(step.expression.text); });
+  const bool indexed = std::any_of(kernel_.statements.begin(), kernel_.statements.end(),
+                                   [](const auto& statement) { return uses_index(statement.expression.text); });
   return found && !indexed && std::find(found->begin(), found->end(), "i") == found->end();
 }
 
 void FusedEpilogue::join_inner(Launch& launch, std::string_view name, std::int64_t channels, std::int64_t inner) {
   Attachment attachment(kernel_, inputs_, launch, fmt::format("{}_", name));
   attachment.pass_inputs(head_);
-  const auto dtype = kernel_.steps[kernel_.outputs[0]].node->outputs[0].dtype;
+  const auto dtype = kernel_.statements[kernel_.outputs[0]].node->outputs[0].dtype;
   const auto body =
       fmt::format("const float raw = {};", converted(dtype, "value")) + attachment.body(places(channels, inner).value(), "raw");
   launch.define(fmt::format("{}_BODY", name), body)
@@ -100,7 +101,7 @@ bool FusedEpilogue::join(Launch& launch, std::int64_t channels, std::int64_t inn
   attachment.pass_inputs(head_);
   launch.arg(start);
   attachment.pass("const int e_start", "e_start");
-  const auto dtype = kernel_.steps[kernel_.outputs[0]].node->outputs[0].dtype;
+  const auto dtype = kernel_.statements[kernel_.outputs[0]].node->outputs[0].dtype;
   const auto body = fmt::format("const int i = e_start + index; \\\n  const float raw = {};", converted(dtype, "value")) +
                     attachment.body(*found, "raw");
   launch.define("EPILOGUE_BODY", body)

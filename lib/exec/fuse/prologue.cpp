@@ -13,8 +13,8 @@ bool FusedPrologue::possible(const ElementwiseKernel& kernel) {
   return kernel.outputs.size() == 1 && !kernel.buffers.empty() &&
          std::all_of(kernel.loads.begin(), kernel.loads.end(),
                      [](const auto& load) { return load.at.linear || load.at.fixed(); }) &&
-         std::all_of(kernel.steps.begin(), kernel.steps.end(),
-                     [](const auto& step) { return step.at.linear || !uses_index(step.expression.text); });
+         std::all_of(kernel.statements.begin(), kernel.statements.end(),
+                     [](const auto& statement) { return statement.at.linear || !uses_index(statement.expression.text); });
 }
 
 void FusedPrologue::join(Launch& launch, std::string_view name) {
@@ -26,7 +26,7 @@ void FusedPrologue::join(Launch& launch, std::string_view name) {
   std::vector<std::string> places;
   for (const auto& load : kernel_.loads) places.emplace_back(load.at.linear ? "i" : "0");
   const auto body = attachment.body(places, "");
-  const auto& result = kernel_.steps[kernel_.outputs[0]];
+  const auto& result = kernel_.statements[kernel_.outputs[0]];
   launch.define(fmt::format("TYPE_{}", name), "computed")
       .define(fmt::format("TYPE_{}", first), storage)
       .define("PROLOGUE_STORAGE", fmt::format("CLNET_STORAGE_{}", storage))

@@ -215,9 +215,9 @@ class SubgraphLowering {
     if (group.node)
       for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.push_back(tensor_of(group.node, static_cast<int>(i)));
     const auto start = recording_.commands().size();
-    const Made made{.before = group.before ? std::optional(new_id(group.before_output)) : std::nullopt,
-                    .heads = new_ids(heads),
-                    .outputs = new_ids(group.outputs)};
+    const GroupValues made{.before = group.before ? std::optional(new_id(group.before_output)) : std::nullopt,
+                           .heads = new_ids(heads),
+                           .outputs = new_ids(group.outputs)};
     const auto inputs = inputs_of(group.kernel);
     if (group.node && add_node(k, start, made, inputs)) {
       recording_.alias(made.outputs[0], {made.heads[0], 0});
@@ -232,7 +232,7 @@ class SubgraphLowering {
   }
 
   /// The values that a group makes.
-  struct Made {
+  struct GroupValues {
     std::optional<ValueId> before;  ///< by its elementwise kernel in front of the node
     std::vector<ValueId> heads;     ///< by its node
     std::vector<ValueId> outputs;   ///< by its elementwise kernel
@@ -240,7 +240,7 @@ class SubgraphLowering {
 
   /// Records the group's node, with the rest of its sequence, if it ends one. Returns whether its launches apply the group's
   /// elementwise kernel, whose inputs are given.
-  bool add_node(std::size_t k, std::size_t start, const Made& made, const std::vector<ValueId>& kernel_inputs) {
+  bool add_node(std::size_t k, std::size_t start, const GroupValues& made, const std::vector<ValueId>& kernel_inputs) {
     const auto& group = groups_[k];
     const auto before_inputs = inputs_of(group.before);
     std::optional<FusedEpilogue> epilogue;

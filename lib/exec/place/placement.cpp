@@ -9,7 +9,7 @@
 
 namespace clnet::exec {
 
-Placing Placing::of(const DeviceInfo& device, const Options& options) {
+PlacementOptions PlacementOptions::of(const DeviceInfo& device, const Options& options) {
   return {.shares = device.reuses_buffers && options.shares, .caches = options.shares, .max_allocation = device.max_allocation};
 }
 
@@ -17,14 +17,14 @@ namespace {
 
 class Placer {
  public:
-  Placer(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing)
-      : recording_(recording), commands_(recording.commands()), keep_(keep), placing_(placing), count_(recording.value_count()) {}
+  Placer(const Recording& recording, const std::vector<ValueId>& keep, const PlacementOptions& options)
+      : recording_(recording), commands_(recording.commands()), keep_(keep), options_(options), count_(recording.value_count()) {}
 
   Placement operator()() {
     find_prepacks(cached_values());
     find_homes();
     lay_out_arena();
-    if (placing_.shares) find_donations();
+    if (options_.shares) find_donations();
     return std::move(result_);
   }
 
@@ -36,7 +36,7 @@ class Placer {
   /// and all its outputs may be cached. A command that also writes other values takes its outputs from all.
   std::vector<bool> cached_values() const {
     std::vector<bool> cached(count_, false), changing(count_, false);
-    if (!placing_.caches) return cached;
+    if (!options_.caches) return cached;
     for (std::size_t id = 0; id < count_; ++id)
       if (const auto at = root(static_cast<ValueId>(id)); info(id).cached && !info(at).leaf) cached[at] = true;
     for (auto id : keep_) cached[root(id)] = false;
@@ -158,14 +158,14 @@ class Placer {
         if (info(id).leaf)
           set_leaf(id);
         else
-          result_.homes[id] = placing_.shares ? Home::arena : Home::own;
+          result_.homes[id] = options_.shares ? Home::arena : Home::per_run;
         result_.first_uses[i].push_back(static_cast<ValueId>(id));
       });
     for (auto id : keep_) {
       if (info(root(id)).leaf)
         set_leaf(root(id));
       else
-        result_.homes[root(id)] = Home::own;
+        result_.homes[root(id)] = Home::per_run;
     }
     for (const auto& prepack : result_.prepacks)
       for (auto id : prepack.values) result_.homes[static_cast<std::size_t>(id)] = Home::cached;
@@ -207,7 +207,7 @@ class Placer {
       index[id] = values.size();
       values.push_back({bytes, lives[id].first, lives[id].last});
     }
-    result_.layout = lay_out(values, placing_.max_allocation);
+    result_.layout = lay_out(values, options_.max_allocation);
     result_.places.resize(count_);
     for (std::size_t id = 0; id < count_; ++id)
       if (movable[id]) result_.places[id] = result_.layout.places[index[owner[id]]];
@@ -217,7 +217,7 @@ class Placer {
     std::vector<bool> givers(count_), takers(count_);
     for (std::size_t id = 0; id < count_; ++id) {
       givers[id] = result_.homes[id] == Home::leaf;
-      takers[id] = result_.homes[id] == Home::own;
+      takers[id] = result_.homes[id] == Home::per_run;
     }
     for (auto id : keep_) givers[root(id)] = false;
     result_.donations = exec::find_donations(recording_, givers, takers);
@@ -226,15 +226,15 @@ class Placer {
   const Recording& recording_;
   const std::vector<Command>& commands_;
   const std::vector<ValueId>& keep_;
-  const Placing& placing_;
+  const PlacementOptions& options_;
   const std::size_t count_;
   Placement result_;
 };
 
 }  // namespace
 
-Placement place(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing) {
-  return Placer(recording, keep, placing)();
+Placement place(const Recording& recording, const std::vector<ValueId>& keep, const PlacementOptions& options) {
+  return Placer(recording, keep, options)();
 }
 
 }  // namespace clnet::exec

@@ -15,7 +15,7 @@
 namespace clnet::exec {
 
 /// The home of a root value: a leaf of the caller, the arena, a buffer of its own for this run, or the cached values.
-enum class Home : std::uint8_t { nowhere, leaf, arena, own, cached };
+enum class Home : std::uint8_t { nowhere, leaf, arena, per_run, cached };
 
 /// Values that launches make from leaves only, kept while these live. Either all of them are there, or none.
 struct Prepack {
@@ -29,12 +29,12 @@ struct Prepack {
       text;  ///< programs, defines, arguments and sizes: equal texts compute equal values from equal leaves
 };
 
-struct Placing {
+struct PlacementOptions {
   bool shares = true;  ///< values that are not alive at once share memory, and outputs take that of inputs
   bool caches = true;  ///< values made of leaves only are kept
   std::size_t max_allocation = ~std::size_t{0};
 
-  static Placing of(const DeviceInfo& device, const Options& options);
+  static PlacementOptions of(const DeviceInfo& device, const Options& options);
 };
 
 struct Placement {
@@ -53,7 +53,7 @@ struct Placement {
 };
 
 /// Places all values; `keep` are the values to return.
-Placement place(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing);
+Placement place(const Recording& recording, const std::vector<ValueId>& keep, const PlacementOptions& options);
 
 /// Bytes to allocate for a value: at least one.
 inline std::size_t stored_bytes(const Spec& spec) { return std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())); }

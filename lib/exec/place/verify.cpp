@@ -118,7 +118,7 @@ class Verifier {
     now_ = no_command;
     for (const auto& result : run_.results) {
       const auto home = placement_.homes[static_cast<std::size_t>(result.root)];
-      if (home != Home::own && home != Home::leaf)
+      if (home != Home::per_run && home != Home::leaf)
         fail(fmt::format("{} is returned, but it is {}", name(result.root),
                          home == Home::cached ? "a cached value" : "kept for this run only"));
       check_address(result);

@@ -272,9 +272,9 @@ std::shared_ptr<Plan> PlanCache::make_once(const Subgraph& graph, ocl::Context& 
   const bool foresees = !recording.lengths().empty();
   auto others =
       foresees ? foreseen(graph, recording, device.info(), making.options, making.avoided) : std::vector<ocl::KernelToBuild>{};
-  auto placing = Placing::of(device.info(), making.options);
-  placing.caches = placing.caches && making.caches;
-  auto plan = std::make_shared<Plan>(std::move(recording), std::move(results), device, placing);
+  auto placement_options = PlacementOptions::of(device.info(), making.options);
+  placement_options.caches = placement_options.caches && making.caches;
+  auto plan = std::make_shared<Plan>(std::move(recording), std::move(results), device, placement_options);
   plan->set_speculative(std::move(speculative));
   for (const auto& kernel : others) device.programs().foresee(kernel.program);
   if (foresees) {

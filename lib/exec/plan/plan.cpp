@@ -47,17 +47,17 @@ std::string KernelsCrash::text(const std::set<std::string>& kernels, const std::
   return fmt::format("{} crash{} {}", fmt::join(kernels, ", "), kernels.size() == 1 ? "es" : "", compiler);
 }
 
-Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const Placing& placing)
-    : recording_(std::move(recording)), keep_(std::move(keep)), placement_(place(recording_, keep_, placing)) {
+Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const PlacementOptions& options)
+    : recording_(std::move(recording)), keep_(std::move(keep)), placement_(place(recording_, keep_, options)) {
   build(device);
-  steps_.resize(recording_.commands().size());
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    auto& step = steps_[i];
-    step.command = i;
+  prepared_.resize(recording_.commands().size());
+  for (std::size_t i = 0; i < prepared_.size(); ++i) {
+    auto& prepared = prepared_[i];
+    prepared.command = i;
     if (const auto* launch = std::get_if<Launch>(&recording_.commands()[i])) {
-      prepare(*launch, step, device);
+      prepare(*launch, prepared, device);
       // Of two alternative launches, one counts.
-      if (!step.skipped && launch->when() != Launch::When::in_place) ++kernels_;
+      if (!prepared.skipped && launch->when() != Launch::When::in_place) ++kernels_;
     } else {
       ++host_calls_;
     }
@@ -283,12 +283,12 @@ std::vector<std::size_t> allowed_group(const Launch& launch, const ::cl::Kernel&
 
 }  // namespace
 
-void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
-  step.skipped = std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size == 0; });
-  if (step.skipped) return;
-  step.kernel = device.programs().kernel(launch.program(), launch.function());
-  step.global = range(launch.global());
-  step.local = range(allowed_group(launch, step.kernel, device));
+void Plan::prepare(const Launch& launch, PreparedCommand& prepared, ocl::Context& device) {
+  prepared.skipped = std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size == 0; });
+  if (prepared.skipped) return;
+  prepared.kernel = device.programs().kernel(launch.program(), launch.function());
+  prepared.global = range(launch.global());
+  prepared.local = range(allowed_group(launch, prepared.kernel, device));
   cl_uint index = 0;
   double bytes = 0;
   try {
@@ -296,24 +296,24 @@ void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
       if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
         const auto& info = recording_.value(buffer->ref.value);
         const auto home = placement_.homes[root(buffer->ref.value)];
-        auto& arguments = home == Home::arena ? step.fixed : step.changing;
+        auto& arguments = home == Home::arena ? prepared.fixed : prepared.changing;
         arguments.push_back({index, info.root, info.offset + buffer->ref.offset});
         bytes += static_cast<double>(info.spec.bytes());
         index += 2;
       } else if (const auto* scalar = std::get_if<ScalarArg>(&arg)) {
-        step.scalars.push_back({index++, scalar->value, recording_.value(scalar->value).spec.dtype});
+        prepared.scalars.push_back({index++, scalar->value, recording_.value(scalar->value).spec.dtype});
       } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
-        step.kernel.setArg(index++, local->bytes, nullptr);
+        prepared.kernel.setArg(index++, local->bytes, nullptr);
       } else if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
-        step.kernel.setArg(index++, static_cast<cl_int>(*integer));
+        prepared.kernel.setArg(index++, static_cast<cl_int>(*integer));
       } else {
-        step.kernel.setArg(index++, static_cast<cl_float>(std::get<float>(arg)));
+        prepared.kernel.setArg(index++, static_cast<cl_float>(std::get<float>(arg)));
       }
     }
   } catch (const ::cl::Error& error) {
     throw DeviceError(fmt::format("{}: argument {} was refused: {}", launch.function(), index, ocl::error_name(error.err())));
   }
-  step.bytes = launch.moved_bytes() >= 0 ? launch.moved_bytes() : bytes;
+  prepared.bytes = launch.moved_bytes() >= 0 ? launch.moved_bytes() : bytes;
 }
 
 std::size_t Plan::bytes_at(Home home) const {

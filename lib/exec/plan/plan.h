@@ -55,18 +55,18 @@ class Plan {
  public:
   /// Places the recording's values and builds its programs. The first values of the recording are its leaves; `keep` are the
   /// values to return. Throws as building does, and KernelsCrash before a kernel would end the process.
-  Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const Placing& placing);
+  Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const PlacementOptions& options);
 
   /// The results of a run.
-  struct Made {
+  struct RunResult {
     std::vector<std::shared_ptr<DeviceValue>> results;      ///< values of `keep`
     std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< overwritten leaves' values, permanently
   };
   /// Enqueues all commands; `mode` as in Options. The context's lock is held. After any exception the next run is right. A leaf
   /// given beyond rewriting (MayOverwrite::all) is unchanged, or marked as overwritten; in that case the exception is
   /// LostInPlace. A call that the driver refuses is repeated first.
-  Made replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
-              std::optional<LaunchBatchMode> mode);
+  RunResult replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
+                   std::optional<LaunchBatchMode> mode);
 
   /// Call it when the first run is done.
   void note_first_run(const ocl::Context& device);
@@ -81,7 +81,7 @@ class Plan {
   std::size_t planned_bytes() const { return placement_.layout.bytes(); }
   std::size_t naive_bytes() const { return placement_.naive_bytes; }
   /// Bytes of further buffers of every run, or of the first; and the part of the cached values.
-  std::size_t own_bytes() const { return bytes_at(Home::own) + cached_bytes(); }
+  std::size_t own_bytes() const { return bytes_at(Home::per_run) + cached_bytes(); }
   std::size_t cached_bytes() const { return bytes_at(Home::cached); }
   /// Tells holders to ask for a new plan.
   void retire() { retired_ = true; }
@@ -120,7 +120,7 @@ class Plan {
     bool set = false;
   };
   /// A command, ready to be enqueued.
-  struct Step {
+  struct PreparedCommand {
     std::size_t command = 0;
     ::cl::Kernel kernel;
     ::cl::NDRange global, local;
@@ -133,14 +133,14 @@ class Plan {
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
   void build(ocl::Context& device);
-  void prepare(const Launch& launch, Step& step, ocl::Context& device);
+  void prepare(const Launch& launch, PreparedCommand& prepared, ocl::Context& device);
   std::size_t bytes_at(Home home) const;
   std::string what() const;
 
   Recording recording_;
   std::vector<ValueId> keep_;
   Placement placement_;
-  std::vector<Step> steps_;
+  std::vector<PreparedCommand> prepared_;
   BatchCommands batches_;
   std::vector<ocl::KernelToBuild> compiled_by_run_;  ///< kernels compiled by the first run, in this process
   std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;

@@ -17,82 +17,82 @@ class Plan::Run : public HostContext {
  public:
   Run(Plan& plan, ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves)
       : plan_(plan), placement_(plan.placement_), device_(device), arena_(arena), cached_(cached), leaves_(leaves) {
-    spots_.resize(placement_.homes.size());
-    for (std::size_t id = 0; id < spots_.size(); ++id) {
+    locations_.resize(placement_.homes.size());
+    for (std::size_t id = 0; id < locations_.size(); ++id) {
       if (placement_.homes[id] != Home::leaf || !placement_.needs_buffer[id]) continue;
       auto leaf = leaves_[id].on_device();
-      spots_[id] = {leaf->buffer, leaf->offset, leaf};
+      locations_[id] = {leaf->buffer, leaf->offset, leaf};
     }
     // Existing entries are held before any allocation, which may drop entries without holders.
     for (const auto& prepack : placement_.prepacks) prepacks_.push_back(find(prepack));
     arena_.reserve(device_.memory(), placement_.layout.segments, [&] { return plan_.what(); });
     grant_donations();
-    for (std::size_t id = 0; id < spots_.size(); ++id) {
+    for (std::size_t id = 0; id < locations_.size(); ++id) {
       if (placement_.homes[id] == Home::arena) {
         const auto& place = placement_.places[id];
-        spots_[id].buffer = arena_.segment(place.segment);
-        spots_[id].first = static_cast<std::int64_t>(place.offset / size_of(spec(id).dtype));
-      } else if (placement_.homes[id] == Home::own && !spots_[id].buffer) {
-        spots_[id].buffer = allocate(id);
+        locations_[id].buffer = arena_.segment(place.segment);
+        locations_[id].first = static_cast<std::int64_t>(place.offset / size_of(spec(id).dtype));
+      } else if (placement_.homes[id] == Home::per_run && !locations_[id].buffer) {
+        locations_[id].buffer = allocate(id);
       }
     }
     for (std::size_t k = 0; k < prepacks_.size(); ++k) place(placement_.prepacks[k], prepacks_[k]);
     for (auto id : plan_.keep_) {
-      const auto& spot = spots_[plan_.root(id)];
-      results_.push_back(
-          std::make_shared<DeviceValue>(device_.shared_from_this(), spot.buffer, spot.first + plan_.recording_.value(id).offset));
+      const auto& location = locations_[plan_.root(id)];
+      results_.push_back(std::make_shared<DeviceValue>(device_.shared_from_this(), location.buffer,
+                                                       location.first + plan_.recording_.value(id).offset));
     }
     if (verify_enabled()) verify(view(plan_.recording_, placement_, plan_.keep_, run_places(), run_prepacks(), granted_));
   }
 
-  Made operator()(std::optional<LaunchBatchMode> mode) {
+  RunResult operator()(std::optional<LaunchBatchMode> mode) {
     static const bool poison = env::flag("CLNET_POISON");
     // A profiler shows each launch, and poison comes between launches.
     const bool batched = (!poison || mode) && !device_.profiler().enabled() &&
                          plan_.batches_.ready(plan_.recording_, placement_, device_, mode, tail_);
     std::size_t behind_batch = 0;
-    for (auto& step : plan_.steps_) {
-      if (step.command < behind_batch) continue;
-      if (const auto* batch = batched ? plan_.batches_.at(step.command, tail_) : nullptr) {
+    for (auto& prepared : plan_.prepared_) {
+      if (prepared.command < behind_batch) continue;
+      if (const auto* batch = batched ? plan_.batches_.at(prepared.command, tail_) : nullptr) {
         enqueue(*batch);
         behind_batch = batch->last;
         continue;
       }
-      if (is_left_out(step)) continue;
-      if (step.command == tail_) prepare_tail();
-      if (step.command >= tail_) {
-        launch_in_tail(step, poison);
+      if (is_left_out(prepared)) continue;
+      if (prepared.command == tail_) prepare_tail();
+      if (prepared.command >= tail_) {
+        launch_in_tail(prepared, poison);
         continue;
       }
-      if (poison) poison_outputs(step);
-      const auto& command = plan_.recording_.commands()[step.command];
+      if (poison) poison_outputs(prepared);
+      const auto& command = plan_.recording_.commands()[prepared.command];
       if (const auto* call = std::get_if<HostCall>(&command)) {
         call->call(*this);
-      } else if (!step.skipped) {
-        set_arguments(std::get<Launch>(command), step);
-        launch(std::get<Launch>(command), step);
+      } else if (!prepared.skipped) {
+        set_arguments(std::get<Launch>(command), prepared);
+        launch(std::get<Launch>(command), prepared);
       }
     }
     // All is enqueued: the new values are valid from now on.
     for (std::size_t k = 0; k < prepacks_.size(); ++k)
       if (prepacks_[k].made && is_kept(prepacks_[k])) publish(placement_.prepacks[k], prepacks_[k]);
-    Made made{std::move(results_), {}};
+    RunResult made{std::move(results_), {}};
     // Another thread that meets a rewritten leaf makes the same rewrite again.
     for (const auto& donation : granted_)
-      if (!donation.repeatable) made.overwritten.push_back(spots_[static_cast<std::size_t>(donation.from)].leaf);
+      if (!donation.repeatable) made.overwritten.push_back(locations_[static_cast<std::size_t>(donation.from)].leaf);
     return made;
   }
 
   ocl::Context& device() override { return device_; }
-  const ::cl::Buffer& buffer(Ref ref) override { return spots_[plan_.root(ref.value)].buffer->memory(); }
+  const ::cl::Buffer& buffer(Ref ref) override { return locations_[plan_.root(ref.value)].buffer->memory(); }
   std::size_t offset(Ref ref) override {
-    const auto first = spots_[plan_.root(ref.value)].first;
+    const auto first = locations_[plan_.root(ref.value)].first;
     return static_cast<std::size_t>(first + plan_.recording_.value(ref.value).offset + ref.offset);
   }
 
  private:
   /// The place of a root value: its buffer and first element.
-  struct Spot {
+  struct Location {
     ocl::BufferPtr buffer;
     std::int64_t first = 0;
     std::shared_ptr<DeviceValue> leaf;
@@ -115,9 +115,9 @@ class Plan::Run : public HostContext {
   FoundPrepack find(const Prepack& prepack) const {
     FoundPrepack found;
     for (auto leaf : prepack.leaves) {
-      const auto& spot = spots_[static_cast<std::size_t>(leaf)];
-      found.sources.push_back(spot.leaf->id);
-      found.imported = found.imported || spot.buffer->imported();
+      const auto& location = locations_[static_cast<std::size_t>(leaf)];
+      found.sources.push_back(location.leaf->id);
+      found.imported = found.imported || location.buffer->imported();
     }
     for (auto leaf : prepack.scalars) found.scalars.push_back(bits_of(leaf, spec(static_cast<std::size_t>(leaf)).dtype));
     if (is_kept(found)) found.there = cached_.find(*prepack.text, found.sources, found.scalars);
@@ -134,19 +134,19 @@ class Plan::Run : public HostContext {
     }
     const auto& buffers = found.there ? found.there->buffers : found.made->buffers;
     for (std::size_t i = 0; i < prepack.values.size(); ++i)
-      spots_[static_cast<std::size_t>(prepack.values[i])].buffer = buffers[i];
+      locations_[static_cast<std::size_t>(prepack.values[i])].buffer = buffers[i];
   }
 
   void publish(const Prepack& prepack, FoundPrepack& found) {
     if (cached_.publish(std::move(found.made)))
-      for (auto leaf : prepack.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->made_of_it = &cached_;
+      for (auto leaf : prepack.leaves) locations_[static_cast<std::size_t>(leaf)].leaf->made_of_it = &cached_;
   }
 
-  /// Whether the step only makes cached values that exist, or its alternative runs.
-  bool is_left_out(const Step& step) const {
-    const auto prepack = placement_.prepack_of[step.command];
+  /// Whether the command only makes cached values that exist, or its alternative runs.
+  bool is_left_out(const PreparedCommand& prepared) const {
+    const auto prepack = placement_.prepack_of[prepared.command];
     if (prepack != Placement::none && prepacks_[prepack].there) return true;
-    const auto* launch = std::get_if<Launch>(&plan_.recording_.commands()[step.command]);
+    const auto* launch = std::get_if<Launch>(&plan_.recording_.commands()[prepared.command]);
     return launch && launch->when() != Launch::When::always &&
            (launch->when() == Launch::When::in_place) != lies_in_place(plan_.recording_, placement_, granted_, *launch);
   }
@@ -155,11 +155,11 @@ class Plan::Run : public HostContext {
   void grant_donations() {
     for (const auto& donation : placement_.donations) {
       const auto& binding = leaves_[static_cast<std::size_t>(donation.from)];
-      const auto& from = spots_[static_cast<std::size_t>(donation.from)];
+      const auto& from = locations_[static_cast<std::size_t>(donation.from)];
       // A rewritten leaf keeps its value if the evaluation fails, so only the evaluation's own leaf may be rewritten.
       if (binding.may_overwrite != (donation.repeatable ? MayOverwrite::parts : MayOverwrite::all)) continue;
       if (!sole_owner(*from.leaf) || from.first != 0) continue;
-      spots_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;
+      locations_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;
       granted_.push_back(donation);
       if (!donation.repeatable) tail_ = std::min(tail_, donation.command);
     }
@@ -167,36 +167,36 @@ class Plan::Run : public HostContext {
 
   /// Prepares the commands that overwrite leaves: everything that can fail is done before.
   void prepare_tail() {
-    for (auto& step : plan_.steps_)
-      if (step.command >= tail_ && !step.skipped && !is_left_out(step))
-        set_arguments(std::get<Launch>(plan_.recording_.commands()[step.command]), step);
+    for (auto& prepared : plan_.prepared_)
+      if (prepared.command >= tail_ && !prepared.skipped && !is_left_out(prepared))
+        set_arguments(std::get<Launch>(plan_.recording_.commands()[prepared.command]), prepared);
   }
 
-  void launch_in_tail(Step& step, bool poison) {
-    const auto& launch = std::get<Launch>(plan_.recording_.commands()[step.command]);
+  void launch_in_tail(PreparedCommand& prepared, bool poison) {
+    const auto& launch = std::get<Launch>(plan_.recording_.commands()[prepared.command]);
     try {
-      if (poison) poison_outputs(step);
+      if (poison) poison_outputs(prepared);
     } catch (const DeviceError&) {
       // Poison only makes existing faults visible.
     }
     try {
-      if (!step.skipped) this->launch(launch, step, ocl::Context::Failing::tried_again);
+      if (!prepared.skipped) this->launch(launch, prepared, ocl::Context::Failing::tried_again);
     } catch (const std::exception& error) {
       // A range of one dimension is enqueued entirely, or not at all.
-      if (step.command == tail_ && launch.global().size() == 1) throw;
+      if (prepared.command == tail_ && launch.global().size() == 1) throw;
       for (const auto& donation : granted_)
-        if (!donation.repeatable && donation.command <= step.command)
-          spots_[static_cast<std::size_t>(donation.from)].leaf->set_overwritten();
+        if (!donation.repeatable && donation.command <= prepared.command)
+          locations_[static_cast<std::size_t>(donation.from)].leaf->set_overwritten();
       throw LostInPlace(fmt::format("{}; what was being updated in place is lost, until it is set again", error.what()));
     }
   }
 
   std::vector<RunPlace> run_places() const {
-    std::vector<RunPlace> places(spots_.size());
-    for (std::size_t id = 0; id < spots_.size(); ++id)
-      if (const auto& spot = spots_[id]; spot.buffer)
-        places[id] = {spot.buffer->id(), spot.first * static_cast<std::int64_t>(size_of(spec(id).dtype)),
-                      static_cast<std::int64_t>(spot.buffer->bytes())};
+    std::vector<RunPlace> places(locations_.size());
+    for (std::size_t id = 0; id < locations_.size(); ++id)
+      if (const auto& location = locations_[id]; location.buffer)
+        places[id] = {location.buffer->id(), location.first * static_cast<std::int64_t>(size_of(spec(id).dtype)),
+                      static_cast<std::int64_t>(location.buffer->bytes())};
     return places;
   }
 
@@ -208,46 +208,47 @@ class Plan::Run : public HostContext {
     return prepacks;
   }
 
-  void poison_outputs(const Step& step) {
-    for (auto id : placement_.first_uses[step.command]) {
+  void poison_outputs(const PreparedCommand& prepared) {
+    for (auto id : placement_.first_uses[prepared.command]) {
       const auto index = static_cast<std::size_t>(id);
       const auto home = placement_.homes[index];
       const bool donated =
           std::any_of(granted_.begin(), granted_.end(), [&](const Donation& donation) { return donation.to == id; });
       if (home == Home::leaf || donated || spec(index).bytes() == 0) continue;
-      const auto& spot = spots_[index];
-      device_.fill(*spot.buffer, static_cast<std::size_t>(spot.first) * size_of(spec(index).dtype),
+      const auto& location = locations_[index];
+      device_.fill(*location.buffer, static_cast<std::size_t>(location.first) * size_of(spec(index).dtype),
                    static_cast<std::size_t>(spec(index).bytes()), 0xff);
     }
   }
 
-  void set_arguments(const Launch& launch, Step& step) {
+  void set_arguments(const Launch& launch, PreparedCommand& prepared) {
     try {
-      if (step.arena_version != arena_.version()) {
-        for (auto& bound : step.fixed) set(step.kernel, bound);
-        step.arena_version = arena_.version();
+      if (prepared.arena_version != arena_.version()) {
+        for (auto& bound : prepared.fixed) set(prepared.kernel, bound);
+        prepared.arena_version = arena_.version();
       }
-      for (auto& bound : step.changing) set(step.kernel, bound);
-      for (auto& bound : step.scalars) set(step.kernel, bound);
+      for (auto& bound : prepared.changing) set(prepared.kernel, bound);
+      for (auto& bound : prepared.scalars) set(prepared.kernel, bound);
     } catch (const ::cl::Error& error) {
       throw DeviceError(fmt::format("{}: an argument was refused: {}", launch.function(), ocl::error_name(error.err())));
     }
-    if (verify_enabled()) verify_arguments(launch, step);
+    if (verify_enabled()) verify_arguments(launch, prepared);
   }
 
   void enqueue(const LaunchBatch& batch) {
     plan_.batches_.enqueue(batch, plan_.recording_, device_,
                            {[&](std::size_t segment) -> const ocl::BufferPtr& { return arena_.segment(segment); },
-                            [&](std::size_t root) -> const ocl::BufferPtr& { return spots_[root].buffer; },
-                            [&](ValueId leaf) { return spots_[static_cast<std::size_t>(leaf)].first; },
+                            [&](std::size_t root) -> const ocl::BufferPtr& { return locations_[root].buffer; },
+                            [&](ValueId leaf) { return locations_[static_cast<std::size_t>(leaf)].first; },
                             [&](ValueId leaf) { return argument_bits(leaf, spec(static_cast<std::size_t>(leaf)).dtype); },
-                            [&](std::size_t command) { return is_left_out(plan_.steps_[command]); }});
+                            [&](std::size_t command) { return is_left_out(plan_.prepared_[command]); }});
   }
 
-  void launch(const Launch& launch, const Step& step, ocl::Context::Failing failing = ocl::Context::Failing::told) {
+  void launch(const Launch& launch, const PreparedCommand& prepared,
+              ocl::Context::Failing failing = ocl::Context::Failing::told) {
     const auto scope = device_.profiler().enabled() ? to_string(launch.scope()) : std::string();
-    device_.launch(step.kernel, step.global, step.local,
-                   {launch.function(), launch.detail_text(), step.bytes, launch.flop_count(), scope}, failing);
+    device_.launch(prepared.kernel, prepared.global, prepared.local,
+                   {launch.function(), launch.detail_text(), prepared.bytes, launch.flop_count(), scope}, failing);
   }
 
   /// The argument counts as unknown while it is set: a failed call leaves it either way.
@@ -261,9 +262,9 @@ class Plan::Run : public HostContext {
   }
 
   void set(::cl::Kernel& kernel, BoundBuffer& bound) {
-    const auto& spot = spots_[static_cast<std::size_t>(bound.root)];
-    set(kernel, bound.index, bound.memory, spot.buffer->id(), std::uint64_t{0}, spot.buffer->memory());
-    const auto offset = spot.first + bound.offset;
+    const auto& location = locations_[static_cast<std::size_t>(bound.root)];
+    set(kernel, bound.index, bound.memory, location.buffer->id(), std::uint64_t{0}, location.buffer->memory());
+    const auto offset = location.first + bound.offset;
     set(kernel, bound.index + 1, bound.set_offset, offset, std::int64_t{-1}, static_cast<cl_ulong>(offset));
   }
 
@@ -293,12 +294,12 @@ class Plan::Run : public HostContext {
   }
 
   /// Checks that the kernel's arguments, set by this run or an earlier one, point to its values.
-  void verify_arguments(const Launch& launch, const Step& step) const {
-    for (const auto* arguments : {&step.fixed, &step.changing})
+  void verify_arguments(const Launch& launch, const PreparedCommand& prepared) const {
+    for (const auto* arguments : {&prepared.fixed, &prepared.changing})
       for (const auto& bound : *arguments) {
-        const auto& spot = spots_[static_cast<std::size_t>(bound.root)];
-        verify_set(step.command, launch.function(), bound.index, {bound.memory, bound.set_offset},
-                   {spot.buffer->id(), spot.first + bound.offset});
+        const auto& location = locations_[static_cast<std::size_t>(bound.root)];
+        verify_set(prepared.command, launch.function(), bound.index, {bound.memory, bound.set_offset},
+                   {location.buffer->id(), location.first + bound.offset});
       }
   }
 
@@ -308,15 +309,15 @@ class Plan::Run : public HostContext {
   Arena& arena_;
   CachedValues& cached_;
   const std::vector<Binding>& leaves_;
-  std::vector<Spot> spots_;
+  std::vector<Location> locations_;
   std::vector<FoundPrepack> prepacks_;
   std::vector<Donation> granted_;
   std::size_t tail_ = ~std::size_t{0};  ///< the first command that overwrites a leaf permanently
   std::vector<std::shared_ptr<DeviceValue>> results_;
 };
 
-Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
-                        std::optional<LaunchBatchMode> mode) {
+Plan::RunResult Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
+                             std::optional<LaunchBatchMode> mode) {
   std::unique_ptr<Run> run;
   try {
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
