@@ -15,25 +15,25 @@ class OncePerKey {
   /// What `make` gave for the key, the first time that it did so without throwing.
   template <class Make>
   Value get(const std::string& key, const Make& make) {
-    auto& entry = at(key);
-    const std::lock_guard lock(entry.mutex);
-    if (!entry.value) entry.value = make();
-    return *entry.value;
+    auto& guarded = at(key);
+    const std::lock_guard lock(guarded.mutex);
+    if (!guarded.value) guarded.value = make();
+    return *guarded.value;
   }
 
  private:
-  struct Entry {
+  struct GuardedValue {
     std::mutex mutex;
     std::optional<Value> value;
   };
 
-  Entry& at(const std::string& key) {
+  GuardedValue& at(const std::string& key) {
     const std::lock_guard lock(mutex_);
-    return entries_[key];
+    return values_[key];
   }
 
   std::mutex mutex_;
-  std::map<std::string, Entry> entries_;
+  std::map<std::string, GuardedValue> values_;
 };
 
 }  // namespace clnet

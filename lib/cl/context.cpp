@@ -179,12 +179,12 @@ void Context::let_go() noexcept {
   enqueued();
 }
 
-Context::Hold::Hold(Context& context) : context_(context) {
+Context::HoldBack::HoldBack(Context& context) : context_(context) {
   // With a profiler nothing is held back: it shows when a command could have begun.
   if (!context_.profiler_->enabled()) context_.submission_->hold();
 }
 
-Context::Hold::~Hold() { context_.let_go(); }
+Context::HoldBack::~HoldBack() { context_.let_go(); }
 
 void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost,
                      Failing failing) {
@@ -201,7 +201,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   };
   const bool marked = (launches_.load(std::memory_order_relaxed) + 1) % launches_per_mark == 0;
   cl::Event event;
-  const auto parts = pieces(global, local, info_.max_groups_across);
+  const auto parts = split_launch(global, local, info_.max_groups_across);
   for (const auto& [offset, size] : parts) {
     event = {};
     const auto enqueue = [&, &offset = offset, &size = size] {

@@ -53,12 +53,12 @@ class Context : public std::enable_shared_from_this<Context> {
 
   /// While it lives, commands of this thread do not begin before it waits for the device. They begin at once where the device's
   /// Submission holds nothing back. For a few commands, under lock().
-  class Hold {
+  class HoldBack {
    public:
-    explicit Hold(Context& context);
-    ~Hold();
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
+    explicit HoldBack(Context& context);
+    ~HoldBack();
+    HoldBack(const HoldBack&) = delete;
+    HoldBack& operator=(const HoldBack&) = delete;
 
    private:
     Context& context_;

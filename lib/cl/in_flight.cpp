@@ -42,15 +42,15 @@ void InFlight::wait_while(const std::function<bool()>& too_much, const std::func
     cl::Event oldest;
     {
       const std::lock_guard lock(mutex_);
-      while (!entries_.empty() && is_over(entries_.front().event)) drop_oldest();
-      if (entries_.empty() || !too_much()) return;
-      oldest = entries_.front().event;
+      while (!pending_.empty() && is_over(pending_.front().event)) drop_oldest();
+      if (pending_.empty() || !too_much()) return;
+      oldest = pending_.front().event;
     }
     before_wait();
     oldest.wait();
     const std::lock_guard lock(mutex_);
     // Some drivers set an event's status a little later than they wake who waits for it.
-    if (!entries_.empty() && entries_.front().event() == oldest()) drop_oldest();
+    if (!pending_.empty() && pending_.front().event() == oldest()) drop_oldest();
   }
 }
 
@@ -60,14 +60,14 @@ void InFlight::make_room(std::size_t bytes, std::size_t most, const std::functio
 
 void InFlight::hold(const cl::Event& event, Bytes data, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  entries_.push_back({event, std::move(data), bytes});
+  pending_.push_back({event, std::move(data), bytes});
   bytes_ += bytes;
 }
 
 void InFlight::mark(const cl::Event& event, std::size_t most) {
   {
     const std::lock_guard lock(mutex_);
-    entries_.push_back({event, nullptr, 0});
+    pending_.push_back({event, nullptr, 0});
     ++marks_;
   }
   wait_while([&] { return marks_ > most; }, [] {});
@@ -75,7 +75,7 @@ void InFlight::mark(const cl::Event& event, std::size_t most) {
 
 void InFlight::collect() {
   const std::lock_guard lock(mutex_);
-  while (!entries_.empty() && is_over(entries_.front().event)) drop_oldest();
+  while (!pending_.empty() && is_over(pending_.front().event)) drop_oldest();
 }
 
 std::size_t InFlight::bytes() const {
@@ -84,21 +84,21 @@ std::size_t InFlight::bytes() const {
 }
 
 InFlight::~InFlight() {
-  for (Entry& entry : entries_) {
+  for (PendingCommand& pending : pending_) {
     if (drivers_gone()) {
-      leave_behind(entry.event);
-    } else if (is_over(entry.event)) {
+      leave_behind(pending.event);
+    } else if (is_over(pending.event)) {
       continue;
     }
-    [[maybe_unused]] const auto* left = new Bytes(std::move(entry.data));
+    [[maybe_unused]] const auto* left = new Bytes(std::move(pending.data));
   }
 }
 
 void InFlight::drop_oldest() {
-  Entry& oldest = entries_.front();
+  PendingCommand& oldest = pending_.front();
   bytes_ -= oldest.bytes;
   if (!oldest.data) --marks_;
-  entries_.pop_front();
+  pending_.pop_front();
 }
 
 }  // namespace clnet::ocl

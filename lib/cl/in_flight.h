@@ -42,17 +42,17 @@ class InFlight {
   InFlight& operator=(const InFlight&) = delete;
 
  private:
-  struct Entry {
+  struct PendingCommand {
     cl::Event event;
     Bytes data;
     std::size_t bytes = 0;
   };
-  /// Waits for the oldest entry while too_much(), which runs with the mutex held.
+  /// Waits for the oldest command while too_much(), which runs with the mutex held.
   void wait_while(const std::function<bool()>& too_much, const std::function<void()>& before_wait);
   void drop_oldest();
 
   mutable std::mutex mutex_;
-  std::deque<Entry> entries_;  ///< in order of enqueueing, which is that of completion
+  std::deque<PendingCommand> pending_;  ///< in order of enqueueing, which is that of completion
   std::size_t bytes_ = 0, marks_ = 0;
 };
 

@@ -100,7 +100,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     const auto lock = device->lock();
     // Longer plans, plans with host calls, and single commands begin at once.
     constexpr std::size_t short_plan = 64;
-    std::optional<ocl::Context::Hold> hold;
+    std::optional<ocl::Context::HoldBack> hold;
     if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
     // Compiling a new plan may run the program's on_compile() function, which may make handles.
     for (std::size_t i = 0; i < bindings.size(); ++i) bindings[i].may_overwrite = work.may_overwrite_now(i);

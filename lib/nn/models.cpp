@@ -271,19 +271,19 @@ std::unique_ptr<Module> mobilenetv2(const Shape& image, std::int64_t classes) {
   return net;
 }
 
-struct Entry {
+struct NamedModel {
   const char* name;
   std::unique_ptr<Module> (*make)(const Shape& image, std::int64_t classes);
 };
-constexpr Entry table[] = {{"mlp", mlp},           {"keras-cnn", keras_cnn}, {"cnn", cnn},
-                           {"lenet5", lenet5},     {"resnet20", resnet20},   {"resnet18", resnet18},
-                           {"resnet50", resnet50}, {"vgg16", vgg16},         {"mobilenetv2", mobilenetv2}};
+constexpr NamedModel table[] = {{"mlp", mlp},           {"keras-cnn", keras_cnn}, {"cnn", cnn},
+                                {"lenet5", lenet5},     {"resnet20", resnet20},   {"resnet18", resnet18},
+                                {"resnet50", resnet50}, {"vgg16", vgg16},         {"mobilenetv2", mobilenetv2}};
 
-struct LanguageEntry {
+struct NamedLanguageModel {
   const char* name;
   std::unique_ptr<LanguageModel> (*make)(std::int64_t length, std::int64_t classes);
 };
-constexpr LanguageEntry language_table[] = {
+constexpr NamedLanguageModel language_table[] = {
     {"char-lstm",
      [](std::int64_t, std::int64_t classes) -> std::unique_ptr<LanguageModel> { return std::make_unique<CharLstm>(classes); }},
     {"char-gpt", [](std::int64_t length, std::int64_t classes) -> std::unique_ptr<LanguageModel> {

@@ -153,7 +153,7 @@ class KernelOp : public Op {
  private:
   /// A launch that is enqueued in pieces looks like a whole one to get_global_id() alone.
   void refuse_pieces(const exec::Launch& launch, const DeviceInfo& device) const {
-    if (!ocl::in_pieces(launch.global(), launch.local(), device.max_groups_across)) return;
+    if (!ocl::is_split(launch.global(), launch.local(), device.max_groups_across)) return;
     for (const char* asks : {"get_group_id", "get_num_groups", "get_global_size", "get_global_offset"})
       if (definition_->source.find(asks) != std::string::npos)
         throw Unsupported(

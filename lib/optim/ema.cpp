@@ -12,7 +12,7 @@
 namespace clnet::optim {
 
 struct EMA::Impl {
-  struct Entry {
+  struct Averaged {
     std::string name;
     nn::Parameter parameter;
     nn::Parameter average;  ///< f32
@@ -22,10 +22,10 @@ struct EMA::Impl {
   EMAOptions options;
   std::int64_t updates = 0;
   bool swapped = false;
-  std::vector<Entry> entries;
+  std::vector<Averaged> entries;
 
   /// The average in the parameter's dtype.
-  static Tensor stored(const Entry& entry) { return cast(entry.average.value(), entry.parameter.value().dtype()); }
+  static Tensor stored(const Averaged& entry) { return cast(entry.average.value(), entry.parameter.value().dtype()); }
 
   void require_not_swapped(const char* call) const {
     if (swapped) throw Error(fmt::format("EMA: {}() while the module holds the averages; swap() first", call));

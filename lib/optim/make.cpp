@@ -64,26 +64,26 @@ Made made(std::string_view name, const NamedOptions& given) {
   return {Kind::rule(o), o.learning_rate};
 }
 
-struct Entry {
+struct NamedOptimizer {
   std::string_view name;
   Made (*make)(std::string_view name, const NamedOptions& options);
 };
-constexpr Entry table[] = {{"sgd", made<SGD, SGDOptions>},
-                           {"asgd", made<ASGD, ASGDOptions>},
-                           {"rprop", made<Rprop, RpropOptions>},
-                           {"lars", made<LARS, LARSOptions>},
-                           {"muon", made<Muon, MuonOptions>},
-                           {"adam", made<Adam, AdamOptions>},
-                           {"adamw", made<AdamW, AdamWOptions>},
-                           {"nadam", made<NAdam, NAdamOptions>},
-                           {"radam", made<RAdam, RAdamOptions>},
-                           {"adamax", made<Adamax, AdamaxOptions>},
-                           {"lamb", made<LAMB, LAMBOptions>},
-                           {"lion", made<Lion, LionOptions>},
-                           {"rmsprop", made<RMSprop, RMSpropOptions>},
-                           {"adagrad", made<Adagrad, AdagradOptions>},
-                           {"adadelta", made<Adadelta, AdadeltaOptions>},
-                           {"adafactor", made<Adafactor, AdafactorOptions>}};
+constexpr NamedOptimizer table[] = {{"sgd", made<SGD, SGDOptions>},
+                                    {"asgd", made<ASGD, ASGDOptions>},
+                                    {"rprop", made<Rprop, RpropOptions>},
+                                    {"lars", made<LARS, LARSOptions>},
+                                    {"muon", made<Muon, MuonOptions>},
+                                    {"adam", made<Adam, AdamOptions>},
+                                    {"adamw", made<AdamW, AdamWOptions>},
+                                    {"nadam", made<NAdam, NAdamOptions>},
+                                    {"radam", made<RAdam, RAdamOptions>},
+                                    {"adamax", made<Adamax, AdamaxOptions>},
+                                    {"lamb", made<LAMB, LAMBOptions>},
+                                    {"lion", made<Lion, LionOptions>},
+                                    {"rmsprop", made<RMSprop, RMSpropOptions>},
+                                    {"adagrad", made<Adagrad, AdagradOptions>},
+                                    {"adadelta", made<Adadelta, AdadeltaOptions>},
+                                    {"adafactor", made<Adafactor, AdafactorOptions>}};
 
 Made make_rule(std::string_view name, const NamedOptions& options) {
   for (const auto& entry : table)

@@ -288,7 +288,7 @@ TEST_CASE("with a buffer for each value, nothing in place and nothing cached, re
     return bytes;
   };
   const auto normal = results(), again = results();
-  const exec::NoReuse apart;
+  const exec::NoMemorySharing apart;
   const auto kept = cached().count();
   CHECK(results() == normal);
   CHECK(cached().count() == kept);

@@ -227,14 +227,14 @@ TEST_CASE("what is held back runs when the hold ends, or before anything is wait
   const BufferPtr buffer = context->memory().allocate(400, "test");
   {
     const auto guard = context->lock();
-    const Context::Hold hold(*context);
+    const Context::HoldBack hold(*context);
     context->write(*buffer, 0, data.data(), 400);
     add(*context, *buffer, 1.f, 100);
     add(*context, *buffer, 1.f, 100);
     CHECK(values(*context, *buffer, 100)[99] == 101.f);
     add(*context, *buffer, 1.f, 100);
     context->finish();
-    const Context::Hold again(*context);
+    const Context::HoldBack again(*context);
     add(*context, *buffer, 1.f, 100);
     const float one = 1.f;
     context->write(*buffer, 0, &one, sizeof one);
@@ -254,7 +254,7 @@ TEST_CASE("another thread's commands wait behind what is held back") {
   std::vector<float> seen;
   std::thread reader;
   {
-    const Context::Hold hold(*context);
+    const Context::HoldBack hold(*context);
     context->write(*buffer, 0, data.data(), 40);
     std::atomic<bool> begun{false};
     reader = std::thread([&] {

@@ -175,7 +175,7 @@ TEST_CASE("caches of keys and values grow in place, and branch where they are co
     } else {
       (void)values_of(layer.step(x(step), cache));
     }
-    const exec::NoReuse copied;
+    const exec::NoMemorySharing copied;
     const auto expected = values_of(layer.step(x(step), apart));
     CHECK(values_of(cache.k.value()) == values_of(apart.k.value()));
     CHECK(values_of(cache.v.value()) == values_of(apart.v.value()));
@@ -208,7 +208,7 @@ TEST_CASE("an optimizer makes the states of its parameters where the old ones li
     auto reference = optim::make(name, plain, options);
     const auto both = [&](int step) {
       const float loss = optimizer.step(loss_of(net, step)).item<float>();
-      const exec::NoReuse apart;
+      const exec::NoMemorySharing apart;
       CHECK(loss == reference.step(loss_of(plain, step)).item<float>());
       const auto a = optimizer.state_dict(), b = reference.state_dict();
       for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i].second.to_vector<float>() == b[i].second.to_vector<float>());

@@ -165,7 +165,7 @@ TEST_CASE("random histories of training are the same with and without values in 
     INFO("seed " << seed << " " << optim::names()[seed % optim::names().size()]);
     Floats apart, donated;
     {
-      const exec::NoReuse each;
+      const exec::NoMemorySharing each;
       apart = history(seed);
     }
     CHECK_NOTHROW(donated = history(seed));

@@ -354,7 +354,7 @@ TEST_CASE("random searches with caches that branch are the same with and without
     INFO("seed " << seed);
     Floats apart, donated;
     {
-      const exec::NoReuse each;
+      const exec::NoMemorySharing each;
       apart = beams(seed);
     }
     CHECK_NOTHROW(donated = beams(seed));

@@ -17,7 +17,7 @@ TEST_CASE("scopes change one option each, and end in turn") {
     const NoFusion none;
     CHECK_FALSE(Options::now().fuses);
     CHECK(Options::now().shares == outside.shares);
-    const NoReuse apart;
+    const NoMemorySharing apart;
     CHECK_FALSE(Options::now().fuses);
     CHECK_FALSE(Options::now().shares);
     const WithLaunchBatches batches(LaunchBatchMode::force);
@@ -74,7 +74,7 @@ TEST_CASE("what plans depend on is in the key, and nothing else") {
     CHECK(Options::now().key() != key);
   }
   {
-    const NoReuse apart;
+    const NoMemorySharing apart;
     CHECK(Options::now().key() != key);
   }
   {

@@ -56,7 +56,7 @@ ForceSolver::ForceSolver(std::string op, const std::string& solver)
 ForceSolver::ForceSolver(std::string op, Choice listed) : scope_(forcing({std::move(op), std::move(listed), true})) {}
 
 NoFusion::NoFusion() : scope_(changed([](Options& options) { options.fuses = false; })) {}
-NoReuse::NoReuse() : scope_(changed([](Options& options) { options.shares = false; })) {}
+NoMemorySharing::NoMemorySharing() : scope_(changed([](Options& options) { options.shares = false; })) {}
 WithLaunchBatches::WithLaunchBatches(LaunchBatchMode mode)
     : scope_(changed([&](Options& options) { options.launch_batches = mode; })) {}
 

@@ -75,9 +75,9 @@ class NoFusion {
 };
 
 /// Switches memory sharing off. Kernels and results are bit-identical.
-class NoReuse {
+class NoMemorySharing {
  public:
-  NoReuse();
+  NoMemorySharing();
 
  private:
   OptionsScope scope_;

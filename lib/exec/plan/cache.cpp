@@ -24,7 +24,7 @@ PlanCache& PlanCache::of(ocl::Context& device) { return device.extension<PlanCac
 bool PlanCache::follow(StoredChoices choices) {
   const auto followed = tuning_.choices().follow(std::move(choices));
   if (followed == Choices::Follows::changed) {
-    std::list<Entry> plans;  // freed without the lock
+    std::list<CachedPlan> plans;  // freed without the lock
     const std::lock_guard lock(mutex_);
     by_key_.clear();
     plans.swap(entries_);
@@ -92,7 +92,7 @@ std::shared_ptr<Plan> PlanCache::find(const std::string& key, const Plan* failed
   return found->second->plan;
 }
 
-void PlanCache::insert(Entry entry) {
+void PlanCache::insert(CachedPlan entry) {
   std::shared_ptr<Plan> oldest;  // freed without the lock
   const std::lock_guard lock(mutex_);
   entries_.push_front(std::move(entry));
@@ -103,8 +103,8 @@ void PlanCache::insert(Entry entry) {
   entries_.pop_back();
 }
 
-PlanCache::Entry PlanCache::build(std::string key, const Work& work, const Subgraph& graph, ocl::Context& device,
-                                  const Options& options) {
+PlanCache::CachedPlan PlanCache::build(std::string key, const Work& work, const Subgraph& graph, ocl::Context& device,
+                                       const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const bool explain = logging::enabled(logging::Level::plan);
   auto description = explain ? describe(work) : std::vector<std::string>{};
@@ -301,7 +301,7 @@ bool PlanCache::fits(const Plan& plan, ocl::Context& device) {
 std::string PlanCache::reason(const std::vector<std::string>& description) const {
   const std::lock_guard lock(mutex_);
   if (entries_.empty()) return "it is the first";
-  const Entry* nearest = nullptr;
+  const CachedPlan* nearest = nullptr;
   std::size_t differences = description.size();
   for (const auto& entry : entries_) {
     if (entry.description.size() != description.size()) continue;

@@ -55,7 +55,7 @@ class PlanCache : public ocl::Context::Extension {
   void reclaim(std::size_t bytes) override { evict(bytes); }
 
  private:
-  struct Entry {
+  struct CachedPlan {
     std::string key;
     std::shared_ptr<Plan> plan;
     std::vector<std::string> description;  ///< for explaining misses to a listener
@@ -63,7 +63,7 @@ class PlanCache : public ocl::Context::Extension {
 
   /// Call it with the mutex held. Null where there is none except `failed`, which is dropped.
   std::shared_ptr<Plan> find(const std::string& key, const Plan* failed);
-  void insert(Entry entry);
+  void insert(CachedPlan entry);
   /// Options of making a plan.
   struct Making {
     Options options;
@@ -71,7 +71,7 @@ class PlanCache : public ocl::Context::Extension {
     bool caches = true;      ///< caches values made from leaves only
     std::vector<Maker> avoided = {};
   };
-  Entry build(std::string key, const Work& work, const Subgraph& graph, ocl::Context& device, const Options& options);
+  CachedPlan build(std::string key, const Work& work, const Subgraph& graph, ocl::Context& device, const Options& options);
   /// Makes a plan, with other solvers and without fusion where kernels crash the driver's compiler.
   std::shared_ptr<Plan> make(const Subgraph& graph, ocl::Context& device, Making making);
   std::shared_ptr<Plan> make_once(const Subgraph& graph, ocl::Context& device, const Making& making);
@@ -85,8 +85,8 @@ class PlanCache : public ocl::Context::Extension {
   mutable std::mutex mutex_;  ///< guards the plans; never held while one is made
   std::condition_variable ready_;
   std::unordered_set<std::string> building_;  ///< keys of the plans in the making
-  std::list<Entry> entries_;                  ///< the last used first
-  std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
+  std::list<CachedPlan> entries_;             ///< the last used first
+  std::unordered_map<std::string_view, std::list<CachedPlan>::iterator> by_key_;
   Arena arena_;
   CachedValues cached_;
   SpeculativeOutputs speculative_outputs_;
