@@ -50,20 +50,20 @@ struct Call {
 /// A scalar of i64 as bits without a sign.
 inline std::uint64_t as_unsigned(const Array& scalar) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar[0])); }
 
-struct Rule {
+struct Meaning {
   Arrays (*apply)(const Call& call) = nullptr;
   bool exact = false;  ///< results are inputs' values, whole numbers or truth values: nothing is computed in floating point
   double slack = 1;    ///< how many times the rounding errors of a plain sum are to be expected
   /// Where terms inside the operation may cancel: the sizes of the first output's terms, whose rounding errors are its own.
   Array (*terms)(const Call& call) = nullptr;
 };
-/// Rules that headers of tests/cases add to those of tests/fuzz.
-inline std::map<std::string_view, Rule>& registered_rules() {
-  static std::map<std::string_view, Rule> all;
+/// Meanings that headers of tests/cases add to those of tests/fuzz.
+inline std::map<std::string_view, Meaning>& registered_meanings() {
+  static std::map<std::string_view, Meaning> all;
   return all;
 }
-struct RegisterRule {
-  RegisterRule(std::string_view op, const Rule& rule) { registered_rules().emplace(op, rule); }
+struct RegisterMeaning {
+  RegisterMeaning(std::string_view op, const Meaning& meaning) { registered_meanings().emplace(op, meaning); }
 };
 
 }  // namespace clnet::testing

@@ -20,16 +20,16 @@ std::uint64_t hash_of_text(std::string_view text) {
 
 }  // namespace
 
-const Rule& rule_of(std::string_view op) {
-  static const Rules all = [] {
-    Rules rules;
-    for (const auto& part : {elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules(),
-                             attention_rules(), recurrent_rules(), index_rules(), testing::registered_rules()})
-      rules.insert(part.begin(), part.end());
-    return rules;
+const Meaning& meaning_of(std::string_view op) {
+  static const Meanings all = [] {
+    Meanings meanings;
+    for (const auto& part : {elementwise_meanings(), shape_meanings(), reduce_meanings(), image_meanings(), normalize_meanings(),
+                             attention_meanings(), recurrent_meanings(), index_meanings(), testing::registered_meanings()})
+      meanings.insert(part.begin(), part.end());
+    return meanings;
   }();
   const auto found = all.find(op);
-  if (found == all.end()) throw Error(fmt::format("the interpreter has no rule for operation {}", op));
+  if (found == all.end()) throw Error(fmt::format("the interpreter has no meaning for operation {}", op));
   return found->second;
 }
 
@@ -95,7 +95,7 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
   }
   // In f32, functions are a few units off; a result of a narrower dtype is off by a rounding to either side.
   constexpr double units = 4;
-  const auto& rule = rule_of(node.op->name());
+  const auto& meaning = meaning_of(node.op->name());
   result.hash = hash_of(node);
   const auto wobbling = mix(result.hash ^ arithmetic_.wobble);
   Call call{node, {}};
@@ -105,12 +105,12 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
     call.in.push_back(results_.at(node_of(input).get()).values[static_cast<std::size_t>(output_of(input))]);
     if (!is_floating(input.dtype())) continue;
     for (const auto& output : node.outputs) narrows = narrows || unit(output.dtype) > unit(input.dtype());
-    if (arithmetic_.wobble != 0 && !rule.exact)
-      wobble(call.in.back(), units * rule.slack * arithmetic_.strength * unit(Dtype::f32), 0, wobbling + k);
+    if (arithmetic_.wobble != 0 && !meaning.exact)
+      wobble(call.in.back(), units * meaning.slack * arithmetic_.strength * unit(Dtype::f32), 0, wobbling + k);
   }
-  result.values = rule.apply(call);
-  if (arithmetic_.wobble != 0 && rule.terms) {
-    auto sizes = rule.terms(call);
+  result.values = meaning.apply(call);
+  if (arithmetic_.wobble != 0 && meaning.terms) {
+    auto sizes = meaning.terms(call);
     for (std::size_t i = 0; i < sizes.values.size(); ++i)
       result.values[0].values[i] += sizes.values[i] * units * arithmetic_.strength * unit(Dtype::f32) *
                                     (2 * as_fraction(mix(wobbling ^ arithmetic_.wobble, i)) - 1);
@@ -118,7 +118,7 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
   for (std::size_t k = 0; k < result.values.size(); ++k) {
     const auto dtype = node.outputs[k].dtype;
     auto& values = result.values[k];
-    if (arithmetic_.wobble != 0 && (!rule.exact || narrows) && is_floating(dtype))
+    if (arithmetic_.wobble != 0 && (!meaning.exact || narrows) && is_floating(dtype))
       wobble(values, (dtype == Dtype::f32 ? units : 1) * arithmetic_.strength * unit(dtype),
              arithmetic_.strength * tiniest(dtype), mix(wobbling + k));
     if (arithmetic_.rounds || !is_floating(dtype))

@@ -18,12 +18,12 @@ using testing::Arrays;
 
 using testing::as_unsigned;
 using testing::Call;
-using testing::Rule;
-using Rules = std::map<std::string_view, Rule>;
-Rules elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules(), attention_rules(), recurrent_rules(),
-    index_rules();
-/// Throws Error when there is no rule for the operation.
-const Rule& rule_of(std::string_view op);
+using testing::Meaning;
+using Meanings = std::map<std::string_view, Meaning>;
+Meanings elementwise_meanings(), shape_meanings(), reduce_meanings(), image_meanings(), normalize_meanings(),
+    attention_meanings(), recurrent_meanings(), index_meanings();
+/// Throws Error when there is no meaning for the operation.
+const Meaning& meaning_of(std::string_view op);
 
 /// How a device's arithmetic is imitated.
 struct Arithmetic {

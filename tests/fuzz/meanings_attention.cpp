@@ -76,7 +76,7 @@ Arrays composed(const Call& call) { return {Array(call.shape(), call.in[0].value
 
 }  // namespace
 
-Rules attention_rules() {
+Meanings attention_meanings() {
   return {{"attention", {attention, false, 2}},
           {"composed_attention", {composed, true}},
           {"attention_backward", {attention_backward, false, 2, [](const Call& call) { return gradients_of(call, true).dq; }}}};

@@ -53,19 +53,19 @@ Arrays dropout(const Call& call) {
 
 }  // namespace
 
-Rules elementwise_rules() {
-  Rules rules{{"arange", {arange}}, {"rand", {random_uniform, true}}, {"randn", {random_normal}}, {"dropout", {dropout}}};
-  for (const auto& formula : formulas) rules[formula.name] = {by_formula, formula.exact};
+Meanings elementwise_meanings() {
+  Meanings meanings{{"arange", {arange}}, {"rand", {random_uniform, true}}, {"randn", {random_normal}}, {"dropout", {dropout}}};
+  for (const auto& formula : formulas) meanings[formula.name] = {by_formula, formula.exact};
   // 1 + erf(x) and 1 + tanh(x) of an x far below 0, and 1 less an output that is nearly 1.
   for (const auto* name : {"gelu_erf", "gelu_tanh", "tanh_gradient", "sigmoid_gradient"})
-    rules[name].terms = [](const Call& call) { return call.in[0]; };
+    meanings[name].terms = [](const Call& call) { return call.in[0]; };
   // 1 less what lies above.
-  rules["normal_cdf"].terms = [](const Call& call) {
+  meanings["normal_cdf"].terms = [](const Call& call) {
     Array ones(call.shape());
     for (auto& value : ones.values) value = 1;
     return ones;
   };
-  return rules;
+  return meanings;
 }
 
 }  // namespace clnet::fuzz

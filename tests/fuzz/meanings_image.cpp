@@ -223,7 +223,7 @@ Arrays max_unpool(const Call& call) {
 
 }  // namespace
 
-Rules image_rules() {
+Meanings image_meanings() {
   // Winograd's transforms cost digits; the others sum in blocks.
   return {{"conv2d", {conv2d, false, winograd_slack, terms_of_planes<conv2d>}},
           {"conv2d_backward_data", {conv2d_backward_data, false, winograd_slack, terms_of_planes<conv2d_backward_data>}},

@@ -112,7 +112,7 @@ Arrays ctc_gradient(const Call& call) {
 
 }  // namespace
 
-Rules index_rules() {
+Meanings index_meanings() {
   return {{"cumsum", {cumsum, false, 2}},     {"argsort", {argsort, true}},       {"scatter_reduce", {scatter_reduce, false, 4}},
           {"last_picks", {last_picks, true}}, {"randint", {randint, true}},       {"place_among", {place_among, true}},
           {"resample", {resample}},           {"ctc_loss", {ctc_loss, false, 4}}, {"ctc_gradient", {ctc_gradient, false, 4}}};

@@ -184,7 +184,7 @@ Arrays cross_entropy_backward(const Call& call) {
 
 }  // namespace
 
-Rules normalize_rules() {
+Meanings normalize_meanings() {
   return {
       {"batch_norm", {batch_norm, false, 2}},
       {"batch_norm_backward", {batch_norm_backward, false, 2, [](const Call& call) { return batch_norm_gradient(call).terms; }}},

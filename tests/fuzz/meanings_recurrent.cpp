@@ -116,7 +116,7 @@ Arrays unstack(const Call& call) {
 
 }  // namespace
 
-Rules recurrent_rules() {
+Meanings recurrent_meanings() {
   return {
       {"unstack", {unstack, true}}, {"recurrent", {recurrent, false, 4}}, {"recurrent_backward", {recurrent_backward, false, 4}}};
 }

@@ -43,7 +43,7 @@ Arrays matmul(const Call& call) {
 
 }  // namespace
 
-Rules reduce_rules() {
+Meanings reduce_meanings() {
   return {{"sum", {sum}},
           {"mean", {mean}},
           {"prod", {prod}},

@@ -45,7 +45,7 @@ Arrays copy_to(const Call& call) { return {call.in[0]}; }
 
 }  // namespace
 
-Rules shape_rules() {
+Meanings shape_meanings() {
   return {{"copy_to", {copy_to, true}},
           {"reshape", {reshape, true}},
           {"permute", {permute, true}},

@@ -30,7 +30,7 @@ inline std::vector<Case> cumprod_cases() {
 }
 
 inline const RegisterCases cumprod_registered{"cumprod", cumprod_cases};
-inline const RegisterRule linear_scan_rule{
+inline const RegisterMeaning linear_scan_meaning{
     "linear_scan",
     {[](const Call& call) {
        const auto dim = static_cast<int>(call.integer("dim"));
