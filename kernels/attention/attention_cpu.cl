@@ -8,7 +8,7 @@
 #define UNROLL _Pragma("unroll")
 
 // x {rows, width} as rows of whole vectors.
-#ifdef ATTENTION_PACK_ROWS
+#ifdef ATTENTION_PACK_ROWS_CPU
 kernel void attention_pack_rows_cpu(IN(x), OUT(packed), const int rows, const int width, const int stride, const int rows_per_item) {
   const int begin = (int)get_global_id(0) * rows_per_item, end = BLOCK_END(begin, rows_per_item, rows);
   for (int row = begin; row < end; ++row)
@@ -17,7 +17,7 @@ kernel void attention_pack_rows_cpu(IN(x), OUT(packed), const int rows, const in
 #endif
 
 // x {lines, length, width} as {lines, panels, width, VW}; what is behind the length is 0.
-#ifdef ATTENTION_PACK_PANELS
+#ifdef ATTENTION_PACK_PANELS_CPU
 kernel void attention_pack_panels_cpu(IN(x), OUT(packed), const int length, const int width, const int panels) {
   const int item = (int)get_global_id(0), first = REMAINDER(item, panels) * VW, row = item / panels * length + first;
   for (int lane = 0; lane < VW; ++lane)
@@ -161,7 +161,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_cpu(PARAMET
 // Few queries, ROWS at most: each key is read once, as it lies in memory, and there is nothing to pack but rows shorter than a
 // vector. The last vector of others ends with its row, and has elements of the one before. The products of VW keys are summed by
 // transposing them.
-#ifdef ATTENTION_FEW_CPU
+#ifdef ATTENTION_FEW_QUERIES_CPU
 #include "rows.clh"
 #define VECTOR_OF(stride, u) min((u) * VW, (stride) - VW)
 
@@ -280,7 +280,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_few_queries
   for (int lane = 0; lane < VW; ++lane) name##_of[lane] = lane;    \
   const VINT name = CLNET_CAT(vload, VW)(0, name##_of);
 
-#ifdef ATTENTION_QUERIES_BACKWARD_CPU
+#ifdef ATTENTION_BACKWARD_QUERIES_CPU
 #define PARAMETERS                                                                                                  \
   IN(q), IN(k_panels), IN(v_panels), IN(k), IN(g), IN(sums), IN(delta), OUT(dq), INT(panels), INT(blocks),          \
   INT(lines), INT(blocks_per_item), ATTENTION_PARAMETERS
@@ -326,7 +326,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_backward_qu
 #endif
 
 // Rows are keys here, and columns the queries of all lines that share them.
-#ifdef ATTENTION_KEYS_BACKWARD_CPU
+#ifdef ATTENTION_BACKWARD_KEYS_CPU
 #define PARAMETERS                                                                                                  \
   IN(k), IN(v), IN(q_panels), IN(g_panels), IN(q), IN(g), IN(sums), IN(delta), OUT(dk), OUT(dv), INT(panels),       \
   INT(blocks), INT(lines), INT(blocks_per_item), ATTENTION_PARAMETERS

@@ -52,7 +52,7 @@ kernel void attention_values(IN(q), IN(k), IN(v), IN(sums), OUT(y), const int co
   DOT(towards, g, (row) * value_width, v, (key) * value_width, value_width)       \
   const float score_gradient = weight * (towards * KEPT(line, i, j) - LOAD(delta, row));
 
-#ifdef ATTENTION_QUERIES_BACKWARD
+#ifdef ATTENTION_BACKWARD_QUERIES
 kernel void attention_backward_queries(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dq), const int count,
                                        ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
@@ -70,7 +70,7 @@ kernel void attention_backward_queries(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(
 }
 #endif
 
-#ifdef ATTENTION_KEYS_BACKWARD
+#ifdef ATTENTION_BACKWARD_KEYS
 kernel void attention_backward_keys(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dk), const int count,
                                     ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
@@ -91,7 +91,7 @@ kernel void attention_backward_keys(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(del
 }
 #endif
 
-#ifdef ATTENTION_VALUES_BACKWARD
+#ifdef ATTENTION_BACKWARD_VALUES
 kernel void attention_backward_values(IN(q), IN(k), IN(g), IN(sums), OUT(dv), const int count, ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;

@@ -164,7 +164,7 @@ kernel void attention_gpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums), const int bloc
 }
 #endif
 
-#ifdef ATTENTION_QUERIES_BACKWARD_GPU
+#ifdef ATTENTION_BACKWARD_QUERIES_GPU
 kernel void attention_backward_queries_gpu(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dq), const int blocks,
                                            ATTENTION_PARAMETERS) {
   LOCAL_FLOATS(own, TM * OWN_ROW(WIDTH))
@@ -203,7 +203,7 @@ kernel void attention_backward_queries_gpu(IN(q), IN(k), IN(v), IN(g), IN(sums),
 }
 #endif
 
-#ifdef ATTENTION_KEYS_BACKWARD_GPU
+#ifdef ATTENTION_BACKWARD_KEYS_GPU
 kernel void attention_backward_keys_gpu(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dk), OUT(dv), const int blocks,
                                         ATTENTION_PARAMETERS) {
   LOCAL_FLOATS(own, TM * OWN_ROW(WIDTH))

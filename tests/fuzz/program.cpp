@@ -135,7 +135,7 @@ namespace {
 
 std::string_view dtype_name(Dtype dtype) { return dtype == Dtype::boolean ? "boolean" : to_string(dtype); }
 
-std::string reference(const Program& program, const Ref& ref) {
+std::string ref_text(const Program& program, const Ref& ref) {
   return program.steps[ref.step].outputs.size() == 1 ? fmt::format("v{}", ref.step)
                                                      : fmt::format("v{}[{}]", ref.step, ref.output);
 }
@@ -158,7 +158,7 @@ std::string expression(const Program& program, std::size_t k) {
     std::size_t index = 0;
     while (i + 1 < step.code.size() && std::isdigit(static_cast<unsigned char>(step.code[i + 1])))
       index = index * 10 + static_cast<std::size_t>(step.code[++i] - '0');
-    result += reference(program, step.inputs.at(index));
+    result += ref_text(program, step.inputs.at(index));
   }
   return result;
 }
@@ -174,7 +174,7 @@ std::string to_code(const Program& program) {
   const auto evaluate_until = [&](std::size_t at) {
     for (; next != program.evaluations.end() && next->at <= at; ++next) {
       std::vector<std::string> names;
-      for (const auto& ref : next->values) names.push_back(reference(program, ref));
+      for (const auto& ref : next->values) names.push_back(ref_text(program, ref));
       text += fmt::format("eval({{{}}});\n", fmt::join(names, ", "));
     }
   };
