@@ -162,7 +162,7 @@ VALUES = {
     "text_bytes": ("lib/data/text.cpp", r"most_text_bytes = ([^;]+);"),
     "tuning_bytes": ("lib/exec/tune/tuning.cpp", r"largest_file = ([^;]+);"),
     "quirk_bytes": ("lib/cl/quirk_file.cpp", r"largest_quirk_file = ([^;]+);"),
-    "trial_bytes": ("lib/cl/capability_probe.cpp", r"largest_trial_file = ([^;]+);"),
+    "trial_bytes": ("lib/cl/capability_probe.cpp", r"largest_probe_file = ([^;]+);"),
     "rate_bytes": ("lib/cl/vector_rate.cpp", r"largest_rate_file = ([^;]+);"),
     "notes_bytes": ("lib/pocl/notes.cpp", r"largest_notes = ([^;]+);"),
     "log_bytes": ("tools/clnet_train_log.cpp", r"most_bytes = ([^;]+);"),
@@ -201,8 +201,9 @@ ignored.
 - Metadata hold the position (steps, epochs, losses), the random state, the settings of the run, the rates so far and the kernels in
   use. Floating numbers are hexadecimal, so that they return exactly.
 - Reading checks the version, and a CRC-32 over metadata and tensors (`checksum`).
-- Batch size, samples, shuffle, seed, precision, data, normalization, augmentation, clipping and schedule must be those of the run.
-  Others are refused with the reason.
+- Data set, normalization, number of samples, shuffle, batch size, seed, precision, augmentation, clipping and schedules of rate and
+  momentum must be those of the run. Others are refused with the reason. With more steps than before, [schedules may
+  differ](../guide/saving.md#checkpoints).
 
 ## Data
 
@@ -217,13 +218,13 @@ clnet reads these files, and writes none of them.
 
 ## Caches
 
-These files are in `CLNET_CACHE_DIR`, else `~/.cache/clnet`. They may be removed at any time. Names end in a hash of the device's name and
-its driver's version. The first field of a JSON file, `for`, has device, driver, version of clnet and state of its kernels. A file for
-others is ignored.
+These files are in `CLNET_CACHE_DIR`, else `$XDG_CACHE_HOME/clnet`, else `~/.cache/clnet`. They may be removed at any time. Names of JSON
+files end in a hash of the device's name and its driver's version. The first field, `for`, has device, driver, version of clnet and
+state of its kernels. A file for others is ignored.
 
 | file | layout | checks |
 |---|---|---|
-| `<hash>.clnet-program` | `{program}`, lengths of key and content (8 bytes each), key, compiled program, checksum | magic line, lengths, checksum, the whole key; at most {program_bytes} |
+| `programs/<hash>.clnet-program` | `{program}`, lengths of key and content (8 bytes each), key, compiled program, checksum | magic line, lengths, checksum, the whole key; at most {program_bytes} |
 | `tuning-<device>.json` | `choices`: by operation, options and shapes the `solver` with its configuration, and `ms` | `for`; at most {tuning_bytes} |
 | `quirks-<device>.json` | `broken`: operation, solver and reason; `limits` by name. The vector width is part of `for` | `for`, whole numbers; at most {quirk_bytes} |
 | `matrix-units-<element>-<device>.json`, `sub-groups-<device>.json` | `fault`: empty, or the reason | `for`; at most {trial_bytes} |
