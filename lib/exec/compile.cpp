@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -71,6 +72,7 @@ struct CompiledCalls::Impl {
   static constexpr std::size_t most = 64;
   std::mutex mutex;
   std::list<std::shared_ptr<Built>> graphs;  ///< the last used first
+  std::atomic<std::size_t> count{0};         ///< of graphs: the function may ask while it is called with the mutex held
 
   std::shared_ptr<Built> find(const std::vector<Tensor>& inputs, const Switches& switches) {
     const auto found =
@@ -147,10 +149,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     return Built::Source{tensor.spec(), false, leaf};
   };
   for (const auto& output : outputs) built->outputs.push_back(source_of(output));
-  for (const auto& [slot, value, before] : changes) {
-    built->changes.emplace_back(slot, source_of(value));
-    built->capture.slots.insert({node_of(slot->now()).get(), {slot->now(), slot}});
-  }
+  for (const auto& [slot, value, before] : changes) built->changes.emplace_back(slot, source_of(value));
   auto& slots = built->capture.slots;
   auto& drawn = built->capture.drawn;
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
@@ -192,8 +191,23 @@ class Call {
     }
   }
 
+  void run() {
+    if (run_once()) return;
+    // Others were faster: from here on they wait.
+    const auto lock = exec::device_of(values_, nullptr)->lock();
+    while (!run_once()) {
+    }
+  }
+
+  std::vector<Tensor> outputs() const {
+    std::vector<Tensor> outputs;
+    for (const auto& source : built_.outputs) outputs.push_back(make_leaf(source.spec, value_at(source)));
+    return outputs;
+  }
+
+ private:
   /// Returns whether the slots have their new values. False: another thread has changed one of them since it was read.
-  bool run() {
+  bool run_once() {
     read_slots();
     if (built_.work.nodes.empty()) {
       change_slots();
@@ -205,13 +219,6 @@ class Call {
     return changed_;
   }
 
-  std::vector<Tensor> outputs() const {
-    std::vector<Tensor> outputs;
-    for (const auto& source : built_.outputs) outputs.push_back(make_leaf(source.spec, value_at(source)));
-    return outputs;
-  }
-
- private:
   static void evaluate_waiting(const std::vector<Tensor>& tensors) {
     std::vector<Tensor> waiting;
     for (const auto& tensor : tensors)
@@ -261,7 +268,7 @@ class Call {
         built_.parts = std::make_shared<exec::Parts>(built_.work, values_, nullptr, std::span<const Tensor>());
       parts = built_.parts;
     }
-    parts->run(leaves_, values_, exec::Options::now(), [&](const exec::Results& made, std::span<const exec::Work::Result>) {
+    parts->run(leaves_, values_, options_, [&](const exec::Results& made, std::span<const exec::Work::Result>) {
       results_ = made;
       change_slots();
     });
@@ -277,7 +284,7 @@ class Call {
       if (found != built_.plans.end()) known = found->second;
     }
     auto plan = known;
-    exec::execute(built_.work, leaves_, values_, device, exec::Options::now(), plan, [&](const exec::Results& made) {
+    exec::execute(built_.work, leaves_, values_, device, options_, plan, [&](const exec::Results& made) {
       results_ = made;
       change_slots();
     });
@@ -288,6 +295,7 @@ class Call {
   }
 
   Built& built_;
+  const exec::Options options_ = exec::Options::now();  ///< a copy: a function of the program may end the scope that has them
   std::vector<Tensor> leaves_;
   std::vector<std::shared_ptr<Value>> values_;
   exec::Results results_;
@@ -304,14 +312,19 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
   if (capturing()) return f(inputs);
   ocl::require_not_telling();
   if (exec::Options::now().anomaly) {
-    const auto results = f(inputs);
-    eval(results);
+    Capture capture;
+    capture.keeps_values = true;
+    const auto results = [&] {
+      const Capturing here(&capture);
+      return f(inputs);
+    }();
+    exec::evaluate_checked(results, nullptr, {}, capture.effects);
     std::vector<Tensor> values;
     for (const auto& result : results) values.push_back(result.detach());
     return values;
   }
   const Switches switches;
-  std::shared_ptr<Built> built;
+  std::shared_ptr<Built> built, oldest;  // what goes is freed without the lock
   bool first = false;
   {
     const std::lock_guard lock(impl_->mutex);
@@ -320,21 +333,21 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
     if (first) {
       built = build(f, inputs, switches);
       impl_->graphs.push_front(built);
-      if (impl_->graphs.size() > Impl::most) impl_->graphs.pop_back();
+      if (impl_->graphs.size() > Impl::most) {
+        oldest = std::move(impl_->graphs.back());
+        impl_->graphs.pop_back();
+      }
+      impl_->count = impl_->graphs.size();
     } else {
       for (const auto& [what, set] : built->capture.settings) set();
     }
   }
   Call call(*built, inputs, first);
-  while (!call.run()) {
-  }
+  call.run();
   return call.outputs();
 }
 
-std::size_t CompiledCalls::graphs() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->graphs.size();
-}
+std::size_t CompiledCalls::graphs() const { return impl_->count; }
 
 void on_compile(std::function<bool(std::size_t done, std::size_t total)> told) { ocl::watch_compiling(std::move(told)); }
 

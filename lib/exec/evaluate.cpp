@@ -138,8 +138,8 @@ Statistics statistics() {
 
 namespace {
 
-/// Effects whose nodes have their values, but which a device could not do, mostly for want of memory. The next evaluation that is
-/// asked for from outside does them.
+/// Effects of computed nodes that a device could not apply, mostly for lack of memory. The next evaluation by the program begins
+/// with them.
 class Overdue {
  public:
   std::vector<CallEffect> take() {
@@ -165,6 +165,7 @@ auto& overdue = *new Overdue;  // outlives what static tensors do at exit
 /// Returns the effects that remain to be done.
 std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted,
                                       const DonationOffer& offer, std::span<const CallEffect> more) {
+  const Options options = Options::now();  // a copy: a function of the program may end the scope that has them
   Effects effects(asked);
   const auto work = effects.collect(offer, more);
   if (work.nodes.empty()) return effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, Results()); });
@@ -192,30 +193,39 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   };
   if (Parts::are_needed(work, work.values)) {
     Parts parts(work, work.values, wanted, asked);
-    parts.run(work.leaves, work.values, Options::now(), publish);
+    parts.run(work.leaves, work.values, options, publish);
     return left;
   }
   std::shared_ptr<Plan> plan;
-  execute(work, work.leaves, work.values, device_of(work.values, wanted), Options::now(), plan,
+  execute(work, work.leaves, work.values, device_of(work.values, wanted), options, plan,
           [&](const Results& results) { publish(results, plan->speculative()); });
   return left;
 }
 
-void finish(std::vector<CallEffect> left, const std::shared_ptr<ocl::Context>& wanted) {
-  while (!left.empty()) {
-    try {
-      left = evaluate_once({}, wanted, {}, left);
-    } catch (const DeviceError&) {
-      overdue.add(left);
-      throw;
-    }
+/// Applies effects of an evaluation that is done. Its caller has to learn of its results, so nothing is thrown.
+void apply_left(std::vector<CallEffect> left) {
+  try {
+    while (!left.empty()) left = evaluate_once({}, nullptr, {}, left);
+  } catch (const std::exception& error) {
+    overdue.add(left);
+    logging::warn_once(fmt::format("eval: updates of parameters wait for the next evaluation: {}", error.what()));
   }
+}
+
+/// Throws Error where a parameter follows one of the values that the function under compile() has made and evaluates.
+void require_unfollowed(std::span<const Tensor> tensors, std::uint64_t first) {
+  Walk walk;
+  for (const auto& node : collect(tensors, walk).nodes)
+    if (node->sequence >= first && !node->effects.empty())
+      throw Error(fmt::format("compile: the function evaluates {}, which a parameter follows; it may only build graph",
+                              node->op->name()));
 }
 
 }  // namespace
 
-void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const DonationOffer& offer) {
-  finish(evaluate_once(asked, wanted, offer, {}), wanted);
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const DonationOffer& offer,
+              std::span<const CallEffect> more) {
+  apply_left(evaluate_once(asked, wanted, offer, more));
 }
 
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {
@@ -230,7 +240,8 @@ std::shared_ptr<Value> evaluated(const Tensor& tensor) {
   }
 }
 
-void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer) {
+void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer,
+                      std::span<const CallEffect> more) {
   for (const auto& tensor : tensors)
     if (!tensor.defined()) throw Error("eval: an undefined tensor has no value");
   ocl::require_drivers();
@@ -240,9 +251,11 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
   };
   try {
     const auto device = wanted ? context_of(*wanted) : nullptr;
+    if (const auto* capture = capturing()) require_unfollowed(tensors, capture->first);
+    const Capturing none(nullptr);
+    apply_left(overdue.take());
     look_for_anomaly(tensors, device);
-    evaluate(tensors, device, offer);
-    finish(overdue.take(), nullptr);
+    evaluate(tensors, device, offer, more);
   } catch (const Error&) {
     throw;
   } catch (const ::cl::Error& error) {
@@ -257,7 +270,7 @@ namespace {
 void evaluate_at_once(const Tensor& tensor) {
   // Read at the first operation: before main() nothing could catch the error of a wrong value.
   static const bool eager = env::flag("CLNET_EAGER");
-  if (!eager || capturing()) return;
+  if (!eager || capturing() || !Options::now().refusal.empty()) return;
   Tensors outputs;
   for (std::size_t i = 0; i < node_of(tensor)->outputs.size(); ++i)
     outputs.push_back(tensor_of(node_of(tensor), static_cast<int>(i)));

@@ -10,6 +10,7 @@
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
 #include "lib/exec/plan/plan.h"
+#include "lib/graph/capture.h"
 
 namespace clnet::exec {
 
@@ -26,9 +27,11 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
              const std::function<void(const Results&)>& finish);
 
 /// Computes the tensors, and the effects that come with them: on `wanted`, or on the device of device_of().
-void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const DonationOffer& offer = {});
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const DonationOffer& offer = {},
+              std::span<const CallEffect> more = {});
 /// The same for public functions: throws only clnet's own errors, and looks for anomalies.
-void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer = {});
+void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer = {},
+                      std::span<const CallEffect> more = {});
 
 /// The tensor's value after evaluation: never null.
 std::shared_ptr<Value> evaluated(const Tensor& tensor);

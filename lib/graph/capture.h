@@ -38,6 +38,7 @@ struct Capture {
   /// Settings of the function on the host, by address. A call that does not run the function repeats each.
   std::unordered_map<const void*, std::function<void()>> settings;
   std::vector<CallEffect> effects;
+  bool keeps_values = false;                          ///< for one call: slots have no stand-ins
   const std::uint64_t id = next_id();                 ///< never 0, unique in the process
   const std::uint64_t first = Node::next_sequence();  ///< earlier nodes do not belong to a call
 

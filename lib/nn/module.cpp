@@ -215,7 +215,7 @@ LoadResult Module::load_state_dict(const io::StateDict& state, const LoadOptions
     const auto tensor = found->second;
     given.erase(found);
     if (!tensor.defined()) return;
-    const auto &have = tensor.spec(), &want = parameter.value().spec();
+    const auto have = tensor.spec(), want = parameter.value().spec();
     if (have != want && options.skip_unfitting) {
       left_out.unfitting.push_back(name);
       return;
@@ -236,7 +236,10 @@ LoadResult Module::load_state_dict(const io::StateDict& state, const LoadOptions
     for (const auto& name : left_out.unknown) faults.push_back(fmt::format("{} is not in the model", name));
   }
   if (!faults.empty()) throw Error(fmt::format("the weights do not fit the model: {}", fmt::join(faults, "; ")));
-  for (auto& change : changes) change.parameter.set(change.value);
+  std::vector<std::pair<Parameter, Tensor>> values;
+  for (const auto& change : changes) values.emplace_back(change.parameter, change.value);
+  prepare_to_set(values);
+  for (auto& [parameter, tensor] : values) parameter.set(tensor);
   return left_out;
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -61,23 +63,23 @@ void require_last(const char* layer, const Tensor& x, const Shape& shape) {
   if (!fits) throw ShapeError(fmt::format("{}: normalises {}, got {}", layer, to_string(shape), to_string(x.spec())));
 }
 
-/// How many batches there were with this one. Threads that evaluate one graph set it at the same time.
+/// How many batches there were with this one, as each thread that evaluates the graph has found.
 class Batches {
  public:
   Tensor set(const Tensor& next) {
     Tensor now = next;
     const std::lock_guard lock(mutex_);
-    std::swap(now_, now);  // what was there is freed without the lock
+    std::swap(now_[std::this_thread::get_id()], now);  // what was there is freed without the lock
     return next;
   }
   Tensor get() const {
     const std::lock_guard lock(mutex_);
-    return now_;
+    return now_.at(std::this_thread::get_id());
   }
 
  private:
   mutable std::mutex mutex_;
-  Tensor now_;
+  std::map<std::thread::id, Tensor> now_;
 };
 
 }  // namespace

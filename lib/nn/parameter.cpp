@@ -9,6 +9,7 @@
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "lib/exec/collect/work.h"
+#include "lib/exec/options/options.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/node.h"
 #include "lib/nn/cloning.h"
@@ -34,6 +35,22 @@ void require_same_spec(const Tensor& now, const Tensor& next) {
     throw ShapeError(fmt::format("a parameter of {} cannot be set to {}", to_string(now.spec()), to_string(next.spec())));
   if (now.dtype() != next.dtype())
     throw DtypeError(fmt::format("a parameter of {} cannot be set to {}", to_string(now.spec()), to_string(next.spec())));
+}
+
+/// The update of a value that is there: again where another thread has changed the slot meanwhile.
+void follow_now(const std::shared_ptr<Slot>& slot, const Tensor& value, const Effect::Update& update) {
+  for (;;) {
+    const auto before = uncounted(slot->now());
+    const auto next = update(before, value);
+    if (!next.defined()) throw Error("Parameter::follow: the update returned an undefined tensor");
+    require_same_spec(before, next);
+    eval({next});
+    auto leaf = leaf_of(*slot, next);  // what goes is freed without the lock
+    const std::lock_guard lock(slots_mutex());
+    if (!slot->now().same(before)) continue;
+    slot->swap(leaf);
+    return;
+  }
 }
 
 }  // namespace
@@ -83,6 +100,7 @@ void Parameter::set(const Tensor& value) {
   if (capturing()) throw Error("compile: the function sets a parameter; follow() does so in each call");
   const auto now = slot_->now();
   require_same_spec(now, value);
+  if (!exec::Options::now().refusal.empty()) throw Error("Parameter::set: called by the update of Parameter::follow");
   // A value that waits, as an average that is set in each step, would hold all those before it. One that is there holds none, and
   // takes the place of whatever waited, even of what cannot be computed.
   if (!exec::value_of(value) && !exec::value_of(now)) eval({now});
@@ -98,11 +116,15 @@ void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& n
     capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
     return;
   }
-  if (exec::value_of(value)) {
-    const auto next = update(slot_->now(), value);
-    return assign({{*this, next}});
-  }
+  if (exec::value_of(value)) return follow_now(slot_, value, update);
   node_of(value)->effects.push_back(std::make_shared<Effect>(slot_, output_of(value), std::move(update)));
+}
+
+void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes) {
+  std::vector<Tensor> waiting;
+  for (const auto& [parameter, tensor] : changes)
+    if (auto now = parameter.value(); !exec::value_of(tensor) && !exec::value_of(now)) waiting.push_back(std::move(now));
+  if (!waiting.empty()) eval(waiting);
 }
 
 void Parameter::freeze(bool on) { slot_->frozen = on; }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "clnet/nn/parameter.h"
 #include "lib/base/access.h"
@@ -10,5 +12,8 @@
 namespace clnet::nn {
 
 inline const std::shared_ptr<Slot>& slot_of(const Parameter& parameter) { return clnet::detail::access::slot(parameter); }
+
+/// Evaluates what Parameter::set() would have to in one of the changes, so that a failure comes before the first.
+void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes);
 
 }  // namespace clnet::nn

@@ -192,7 +192,7 @@ LBFGS::LBFGS(const Parameters& parameters, const LBFGSOptions& o) : impl_(std::m
   impl_->parameters = parameters.list();
   for (std::size_t i = 0; i < impl_->parameters.size(); ++i) {
     const auto& [name, parameter] = impl_->parameters[i];
-    if (const auto& spec = parameter.value().spec(); !is_floating(spec.dtype))
+    if (const auto spec = parameter.value().spec(); !is_floating(spec.dtype))
       throw DtypeError(fmt::format("LBFGS: {} is {}, which has no gradient", name, to_string(spec)));
     for (std::size_t j = 0; j < i; ++j)
       if (impl_->parameters[j].second.same(parameter)) throw Error(fmt::format("LBFGS: {} is optimized already", name));

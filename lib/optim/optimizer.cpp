@@ -111,7 +111,7 @@ struct Optimizer::Impl {
   }
 
   Member make_member(const Rule& rule, const std::string& full_name, const nn::Parameter& parameter) const {
-    const auto& spec = parameter.value().spec();
+    const auto spec = parameter.value().spec();
     if (!is_floating(spec.dtype))
       throw DtypeError(fmt::format("{}: {} is {}, which has no gradient", rule.name(), full_name, to_string(spec)));
     Member member{full_name, parameter, {}, {}, std::nullopt, groups.size(), steps, {}};
@@ -447,7 +447,7 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
       continue;
     }
     if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", impl_->name, members[i].name));
-    const auto &gradient = gradients[i].spec(), &parameter = members[i].parameter.value().spec();
+    const auto gradient = gradients[i].spec(), parameter = members[i].parameter.value().spec();
     const auto text = [&] {
       return fmt::format("{}: {} is {}, its gradient {}", impl_->name, members[i].name, to_string(parameter),
                          to_string(gradient));
@@ -636,6 +636,7 @@ void Optimizer::load_state_dict(const io::StateDict& state) {
     sums.push_back(reader.has(sum) ? reader.take(sum, {member.parameter.value().shape(), Dtype::f32}) : Tensor{});
   }
   reader.require_fit("optimizer");
+  nn::prepare_to_set(changes);
   impl_->steps = steps;
   impl_->groups = std::move(groups);
   for (std::size_t i = 0; i < missed.size(); ++i) {

@@ -331,6 +331,70 @@ TEST_CASE("a parameter follows inputs, parameters and values from outside in eve
   CHECK(g.graphs() == 1);
 }
 
+TEST_CASE("a tensor from outside stays what it is, though a parameter that had its value follows") {
+  const auto add = [](const Tensor& now, const Tensor& value) { return now + value; };
+  nn::Parameter p(input({2}, 1));
+  const Tensor start = p.value();
+  const auto g = compile([&](const Tensor& x) {
+    const Tensor y = x * 2.0;
+    p.follow(y, add);
+    return y + start;
+  });
+  const Tensor x = input({2}, 2);
+  for (int k = 0; k < 3; ++k) compare("result", to_array(g(x)), to_array(x * 2.0 + start), 1e-6);
+  compare("parameter", to_array(p.value()), to_array(start + x * 6.0), 1e-5);
+}
+
+TEST_CASE("a compiled function evaluates what was there before it, effects included, and nothing that it follows") {
+  const auto add = [](const Tensor& now, const Tensor& value) { return now + value; };
+  nn::Parameter rate(ones({1}) * 2.0), count(zeros({1})), other(zeros({1}));
+  const Tensor waiting = relu(input({1}, 3)) + 1.0, before = waiting.detach();
+  count.follow(waiting, [&](const Tensor& now, const Tensor& value) { return now + value * rate.value(); });
+  const auto g = compile([&](const Tensor& x) { return x * waiting.item<float>(); });
+  const Tensor x = input({2}, 4);
+  compare("result", to_array(g(x)), to_array(x * before), 1e-6);
+  const auto bad = compile([&](const Tensor& y) {
+    const Tensor t = ones({1}) * 2.0;
+    other.follow(t, add);
+    (void)t.item<float>();
+    return y * t;
+  });
+  CHECK_THROWS_WITH(bad(x), Catch::Contains("which a parameter follows; it may only build graph"));
+  compare("other", to_array(other.value()), to_array(zeros({1})), 0);
+}
+
+TEST_CASE("while anomalies are looked for, compiled functions see parameters as in other calls") {
+  nn::Parameter n(zeros({2}).detach());
+  const auto g = compile([&](const Tensor& x) {
+    n.follow(x, [](const Tensor& now, const Tensor&) { return now + 1.0; });
+    return x + n.value();
+  });
+  const Tensor x = input({2}, 5);
+  x.eval();
+  compare("call", to_array(g(x)), to_array(x), 1e-6);
+  const DetectAnomaly looking;
+  compare("looking", to_array(g(x)), to_array(x + 1.0), 1e-6);
+  compare("followed", to_array(n.value()), to_array(ones({2}) * 2.0), 0);
+}
+
+TEST_CASE("a compiled function may ask how many graphs it has") {
+  CompiledCalls* calls = nullptr;
+  std::size_t graphs = 7;
+  auto g = compile([&](const Tensor& x) {
+    graphs = calls ? calls->graphs() : 9;
+    return x * 2.0;
+  });
+  (void)g(input({2}, 1));
+  CHECK(graphs == 9);
+  const auto again = compile([&](const Tensor& x) {
+    const Tensor y = g(x);
+    graphs = g.graphs();
+    return y;
+  });
+  (void)again(input({3}, 1));
+  CHECK(graphs == 1);
+}
+
 TEST_CASE("a compiled function may do nothing but let a parameter follow") {
   nn::Parameter newest(zeros({2}));
   const auto g = compile([&](const Tensor& x) {

@@ -71,7 +71,9 @@ void Effects::apply(Applied applied) {
   if (fresh) {
     const std::lock_guard lock(slots_mutex());
     const auto now = slot->now();
-    changes_.push_back({slot, uncounted(now), uncounted(now)});
+    // Under compile() the slot's value is another one in each call.
+    auto* capture = capturing();
+    changes_.push_back({slot, uncounted(capture ? capture->value_of(slot) : now), uncounted(now)});
   }
   added.change = found->second;
   auto& now = changes_[found->second].value;

@@ -163,7 +163,7 @@ class CtcLoss : public Op {
 /// The lengths, if they are numbers of the host.
 std::optional<std::vector<std::int64_t>> known_lengths(const Tensor& lengths) {
   const auto known = exec::value_of(lengths);
-  if (!dynamic_cast<const HostValue*>(known.get())) return std::nullopt;
+  if (!known || !known->on_host()) return std::nullopt;
   return lengths.to_vector<std::int64_t>();
 }
 
