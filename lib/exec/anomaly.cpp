@@ -23,9 +23,9 @@ namespace exec {
 namespace {
 
 /// This thread's options with another search: reading values evaluates them, which must not look again.
-Options looking_for(std::optional<AnomalyOptions> anomaly) {
+Options looking_for(const std::optional<AnomalyOptions>& anomaly) {
   auto options = Options::now();
-  options.anomaly = std::move(anomaly);
+  options.anomaly = anomaly;
   return options;
 }
 

@@ -252,7 +252,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
   try {
     const auto device = wanted ? context_of(*wanted) : nullptr;
     if (const auto* capture = capturing()) require_unfollowed(tensors, capture->first);
-    const Capturing none(nullptr);
+    const Capturing outside(nullptr);
     apply_left(overdue.take());
     look_for_anomaly(tensors, device);
     evaluate(tensors, device, offer, more);

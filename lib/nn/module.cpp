@@ -215,7 +215,8 @@ LoadResult Module::load_state_dict(const io::StateDict& state, const LoadOptions
     const auto tensor = found->second;
     given.erase(found);
     if (!tensor.defined()) return;
-    const auto have = tensor.spec(), want = parameter.value().spec();
+    const auto& have = tensor.spec();
+    const auto want = parameter.value().spec();
     if (have != want && options.skip_unfitting) {
       left_out.unfitting.push_back(name);
       return;
