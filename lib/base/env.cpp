@@ -73,10 +73,10 @@ constexpr std::array variables{
              check_batches},
     Variable{"CLNET_AWAKE", "0 | 1", "0: a driver's threads may all sleep between short calls that follow one another at once",
              check_flag},
-    Variable{
-        "CLNET_DRIVER_HABITS", "0 | 1",
-        "0: commands go to the plain queue and kernels are built in this process, whatever the driver's habits, for debugging",
-        check_flag},
+    Variable{"CLNET_DRIVER_HABITS", "0 | 1",
+             "0: commands go to the plain queue and kernels are built in this process, whatever the driver's habits, for "
+             "debugging; where its compiler may end its process, kernels are still built apart",
+             check_flag},
     Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging", check_flag},
     Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging", check_flag},
     Variable{"CLNET_MEMORY_SHARING", "0 | 1", "0: a buffer for each value, nothing in place and nothing cached, for debugging",
