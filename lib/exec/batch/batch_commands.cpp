@@ -120,7 +120,7 @@ std::vector<ocl::KernelToBuild> BatchCommands::to_build() const {
   std::vector<ocl::KernelToBuild> result;
   for (std::size_t k = 0; k < programs_.size(); ++k) {
     using ocl::KernelToBuild;
-    KernelToBuild kernel{programs_[k], "chain", {1}, {}};
+    KernelToBuild kernel{programs_[k], "launch_batch", {1}, {}};
     // A list of zeros has no tasks.
     kernel.arguments = {KernelToBuild::Buffer{64}, KernelToBuild::Buffer{BatchCounters::bytes}, KernelToBuild::Local{64}};
     const auto& parameters = batches_.programs[k].parameters;
@@ -138,7 +138,7 @@ void BatchCommands::make(ocl::Context& device) {
     for (const auto& batch : batches_.batches) {
       auto& command = commands.emplace_back();
       const auto& parameters = batches_.programs[batch.program].parameters;
-      command.kernel = device.programs().kernel(programs_[batch.program], "chain");
+      command.kernel = device.programs().kernel(programs_[batch.program], "launch_batch");
       // Threads take several groups at once: with as many as this each gets some.
       command.groups = batch.side_by_side ? 2 * static_cast<std::size_t>(std::max(1, device.info().compute_units)) : 1;
       std::size_t words = BatchList::first_value + 1 + batch.values.size();
@@ -185,7 +185,7 @@ const LaunchBatch* BatchCommands::at(std::size_t command, std::size_t tail) cons
 void BatchCommands::enqueue(const LaunchBatch& batch, const Recording& recording, ocl::Context& device, const Places& places) {
   auto& command = prepared_[static_cast<std::size_t>(&batch - batches_.batches.data())];
   const auto& parameters = batches_.programs[batch.program].parameters;
-  const auto what = fmt::format("chain of {} launches", batch.entries.size());
+  const auto what = fmt::format("batch of {} launches", batch.entries.size());
   try {
     for (std::size_t k = 0; k < batch.bases.size(); ++k) {
       const auto& base = batch.bases[k];
@@ -224,7 +224,7 @@ void BatchCommands::enqueue(const LaunchBatch& batch, const Recording& recording
     device.write(*command.list, 0, list.data(), 8 * list.size());
     command.list_known = true;
   }
-  device.launch(command.kernel, {command.groups}, {1}, {"chain", what, 0, 0, {}});
+  device.launch(command.kernel, {command.groups}, {1}, {"launch_batch", what, 0, 0, {}});
 }
 
 }  // namespace clnet::exec

@@ -103,7 +103,7 @@ ocl::ProgramSource batch_program(const Recording& recording, const std::vector<c
       // Elsewhere a load of `finished` stands for a hundred cycles.
       "#ifdef __x86_64__\n#define PAUSE __builtin_ia32_pause()\n#define NOW __builtin_ia32_rdtsc()\n"
       "#else\n#define PAUSE waited += 100\n#define NOW waited\n#endif\n"
-      "{}__attribute__((reqd_work_group_size(1, 1, 1))) kernel void chain(const global ulong *list, volatile global int "
+      "{}__attribute__((reqd_work_group_size(1, 1, 1))) kernel void launch_batch(const global ulong *list, volatile global int "
       "*counters,\n"
       "    local float16 *memory",
       device.native_float_width >= 16 ? "__attribute__((__min_vector_width__(512))) " : "");
@@ -127,7 +127,7 @@ ocl::ProgramSource batch_program(const Recording& recording, const std::vector<c
   }
   text += end;
   ocl::ProgramSource program;
-  program.name = fmt::format("chain of {} kernels", kernels.size());
+  program.name = fmt::format("batch of {} kernels", kernels.size());
   program.source = std::move(text);
   program.few_builtins = true;
   return program;

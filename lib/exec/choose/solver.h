@@ -154,7 +154,8 @@ class SolverList {
         reason = fmt::format("it has no configuration {} here, but{}", wanted.text(), configs[0].empty() ? " only one" : has);
       }
       if (forced->strict) throw Unsupported(fmt::format("{}: solver {} refuses: {}", op_, name, *reason));
-      logging::warn_once(fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, name, *reason));
+      logging::warn_once(fmt::format("{}: {} solver {} refuses: {}; the default order decides", op_,
+                                     forced->measured ? "measured" : "forced", name, *reason));
     }
     for (const auto& solver : solvers_) {
       auto reason = solver.rejects(problem, device);
