@@ -94,8 +94,9 @@ class Compiled {
 /// f may only build graph. These throw Error: reading or detaching a value that depends on inputs or parameters, setting
 /// parameters, and Optimizer::step. Use stop_gradient() inside, and Optimizer::apply outside. The same holds for a function
 /// without inputs whose results depend on parameters only. A call of a compiled function within another one joins the outer
-/// graph. Exceptions of f pass through the call. Several threads may call one compiled function, as they may evaluate
-/// (docs/developer/guarantees.md); f itself runs in one thread at a time.
+/// graph. While DetectAnomaly looks, each call runs f anew, on the inputs themselves. Exceptions of f pass through the call.
+/// Several threads may call one compiled function, as they may evaluate (docs/developer/guarantees.md); f itself runs in one
+/// thread at a time.
 template <class F>
 Compiled<F> compile(F f) {
   return Compiled<F>(std::move(f));

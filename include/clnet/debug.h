@@ -42,7 +42,7 @@ struct AnomalyOptions {
 /// a NaN from inputs without NaN throws Error, with the operation, the element and the scope of its call.
 ///
 /// It is slow and keeps all intermediates in memory: for finding a fault, not for training. A step that a loss scale would skip
-/// throws, too: begin with a scale of 1 (`set_loss_scale({.initial = 1})`).
+/// throws, too: begin with a scale of 1 (`set_loss_scale({.initial = 1})`). It ends in the thread that made it.
 class CLNET_API DetectAnomaly {
  public:
   explicit DetectAnomaly(const AnomalyOptions& options = {});

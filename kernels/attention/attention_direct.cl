@@ -1,4 +1,4 @@
-// The oracle: scores are computed wherever they are used. A program has the kernel whose name in capitals is defined.
+// The reference solver: scores are computed wherever they are used. A program has the kernel whose name in capitals is defined.
 #include "attention.clh"
 
 // sum of a[a0 + d] b[b0 + d] over d < count, as a new variable.

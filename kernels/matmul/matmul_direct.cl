@@ -1,4 +1,4 @@
-// The oracle of matrix products: one work-item per element of the result, operands with any strides.
+// The reference solver of matrix products: one work-item per element of the result, operands with any strides.
 #include "epilogue.clh"
 
 kernel void matmul_direct(IN(a), IN(b),

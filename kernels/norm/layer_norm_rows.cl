@@ -1,5 +1,5 @@
-// `threads` neighbours share a row; with threads 1, one work-item does all of it: the oracle. ONCE: the row fits into the neighbours'
-// registers, and is loaded once.
+// `threads` neighbours share a row; with threads 1, one work-item does all of it: the reference solver. ONCE: the row fits into the
+// registers of the neighbours, and is loaded once.
 #include "layer_norm.clh"
 #include "epilogue.clh"
 #include "prologue.clh"

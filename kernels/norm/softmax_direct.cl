@@ -1,4 +1,4 @@
-// One line along the axis per work-item, in three passes: the oracle.
+// One line along the axis per work-item, in three passes: the reference solver.
 #include "softmax.clh"
 #include "epilogue.clh"
 #include "prologue.clh"

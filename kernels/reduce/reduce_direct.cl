@@ -1,4 +1,4 @@
-// Reduction of x[outer][reduce][inner] over its middle dimension, in chunks, one output per work-item: the oracle.
+// Reduction of x[outer][reduce][inner] over its middle dimension, in chunks, one output per work-item: the reference solver.
 #include "reduce.clh"
 #include "epilogue.clh"
 #include "prologue.clh"

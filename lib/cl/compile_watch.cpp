@@ -32,6 +32,8 @@ Everyone& everyone() {
 CompileWatch::CompileWatch(CompileTold told) : told_(std::move(told)), outer_(std::exchange(watching.innermost, this)) {}
 CompileWatch::~CompileWatch() { watching.innermost = outer_; }
 
+bool is_telling() { return watching.telling; }
+
 void require_not_telling() {
   if (watching.telling) throw Error("eval: what on_compile() calls must not evaluate");
 }

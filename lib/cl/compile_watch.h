@@ -28,6 +28,7 @@ class CompileWatch {
 
 /// Throws Error within a listener of this thread: the compiling thread holds locks that another evaluation would wait for.
 void require_not_telling();
+bool is_telling();
 
 /// Sets the listener for all threads; null: none.
 void watch_compiling(CompileTold told);

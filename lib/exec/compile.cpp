@@ -73,6 +73,7 @@ struct CompiledCalls::Impl {
   std::mutex mutex;
   std::list<std::shared_ptr<Built>> graphs;  ///< the last used first
   std::atomic<std::size_t> count{0};         ///< of graphs: the function may ask while it is called with the mutex held
+  std::mutex turn;                           ///< of calls that change slots
 
   std::shared_ptr<Built> find(const std::vector<Tensor>& inputs, const Switches& switches) {
     const auto found =
@@ -110,6 +111,11 @@ std::vector<Tensor> from_outside(const exec::Work& work, std::uint64_t first) {
   return found;
 }
 
+void require_results(const std::vector<Tensor>& results) {
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (!results[i].defined()) throw Error(fmt::format("compile: result {} of the function is an undefined tensor", i));
+}
+
 std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector<Tensor>& inputs, const Switches& switches) {
   auto built = std::make_shared<Built>();
   built->switches = switches;
@@ -121,8 +127,8 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   }
   const Capturing here(&built->capture);
   const auto outputs = f(given);
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (!outputs[i].defined()) throw Error(fmt::format("compile: result {} of the function is an undefined tensor", i));
+  require_results(outputs);
+  const auto drawn_by_f = built->capture.drawn.size();
 
   exec::Work work;
   std::vector<exec::Effects::Change> changes;
@@ -134,6 +140,9 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     // A slot's value that another thread has computed since is no value of this work yet.
     const auto waits = [](const auto& node) { return node->slot != 0; };
     if (outside.empty() && std::none_of(work.nodes.begin(), work.nodes.end(), waits)) break;
+    // The next round builds the updates anew.
+    auto& drawn = built->capture.drawn;
+    drawn.erase(drawn.begin() + static_cast<std::ptrdiff_t>(drawn_by_f), drawn.end());
     const Capturing none(nullptr);
     eval(outside);
   }
@@ -191,10 +200,10 @@ class Call {
     }
   }
 
-  void run() {
-    if (run_once()) return;
-    // Others were faster: from here on they wait.
-    const auto lock = exec::device_of(values_, nullptr)->lock();
+  /// Under `turn` where slots change: calls of one function, which may have several graphs, go one after the other.
+  void run(std::mutex& turn) {
+    std::unique_lock lock(turn, std::defer_lock);
+    if (!built_.changes.empty()) lock.lock();
     while (!run_once()) {
     }
   }
@@ -310,7 +319,9 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!inputs[i].defined()) throw Error(fmt::format("compile: input {} is an undefined tensor", i));
   if (capturing()) return f(inputs);
+  if (const auto refusal = exec::Options::now().refusal; !refusal.empty()) throw Error(std::string(refusal));
   ocl::require_not_telling();
+  exec::apply_overdue();
   if (exec::Options::now().anomaly) {
     Capture capture;
     capture.keeps_values = true;
@@ -318,6 +329,7 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
       const Capturing here(&capture);
       return f(inputs);
     }();
+    require_results(results);
     exec::evaluate_checked(results, nullptr, {}, capture.effects);
     std::vector<Tensor> values;
     for (const auto& result : results) values.push_back(result.detach());
@@ -343,7 +355,7 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
     }
   }
   Call call(*built, inputs, first);
-  call.run();
+  call.run(impl_->turn);
   return call.outputs();
 }
 

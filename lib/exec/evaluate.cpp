@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -142,8 +143,9 @@ namespace {
 /// with them.
 class Overdue {
  public:
+  bool any() const { return any_.load(std::memory_order_relaxed); }
   std::vector<CallEffect> take() {
-    if (!any_.load(std::memory_order_relaxed)) return {};
+    if (!any()) return {};
     const std::lock_guard lock(mutex_);
     any_ = false;
     return std::exchange(effects_, {});
@@ -153,6 +155,16 @@ class Overdue {
     effects_.insert(effects_.end(), effects.begin(), effects.end());
     any_ = true;
   }
+  void drop(const Slot& slot) {
+    if (!any()) return;
+    std::vector<CallEffect> dropped;  // freed without the lock
+    const std::lock_guard lock(mutex_);
+    const auto others = std::partition(effects_.begin(), effects_.end(),
+                                       [&](const auto& each) { return each.effect->slot.lock().get() != &slot; });
+    dropped.assign(std::make_move_iterator(others), std::make_move_iterator(effects_.end()));
+    effects_.erase(others, effects_.end());
+    for (const auto& each : dropped) each.effect->finish();
+  }
 
  private:
   std::atomic<bool> any_{false};
@@ -161,6 +173,19 @@ class Overdue {
 };
 
 auto& overdue = *new Overdue;  // outlives what static tensors do at exit
+
+/// Takes away speculative outputs on other devices than the wanted one, if the tensors read values there: nobody has asked for
+/// them there.
+void forget_elsewhere(std::span<const Tensor> tensors, const ocl::Context& wanted) {
+  std::vector<std::shared_ptr<ocl::Context>> others;
+  {
+    Walk walk;
+    for (const auto& value : collect(tensors, walk).values)
+      if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get()); placed && placed->device.get() != &wanted)
+        others.push_back(placed->device);
+  }
+  for (const auto& device : others) PlanCache::of(*device).speculative_outputs().evict(std::numeric_limits<std::size_t>::max());
+}
 
 /// Returns the effects that remain to be done.
 std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted,
@@ -202,13 +227,27 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   return left;
 }
 
-/// Applies effects of an evaluation that is done. Its caller has to learn of its results, so nothing is thrown.
+/// Applies effects of an evaluation that is done, those of one node together. Its caller has to learn of its results, so nothing
+/// is thrown.
 void apply_left(std::vector<CallEffect> left) {
-  try {
-    while (!left.empty()) left = evaluate_once({}, nullptr, {}, left);
-  } catch (const std::exception& error) {
-    overdue.add(left);
-    logging::warn_once(fmt::format("eval: updates of parameters wait for the next evaluation: {}", error.what()));
+  while (!left.empty()) {
+    const auto node = node_of(left.front().value);
+    const auto others =
+        std::stable_partition(left.begin(), left.end(), [&](const auto& effect) { return node_of(effect.value) == node; });
+    std::vector<CallEffect> now(std::make_move_iterator(left.begin()), std::make_move_iterator(others));
+    left.erase(left.begin(), others);
+    try {
+      while (!now.empty()) now = evaluate_once({}, nullptr, {}, now);
+    } catch (const std::exception& error) {
+      const bool may_pass = !dynamic_cast<const Error*>(&error) || dynamic_cast<const DeviceError*>(&error) ||
+                            dynamic_cast<const ocl::CompilingCancelled*>(&error);
+      logging::warn_once(fmt::format("eval: updates of parameters {}: {}",
+                                     may_pass ? "wait for the next evaluation" : "are given up", error.what()));
+      if (may_pass)
+        overdue.add(now);
+      else
+        for (const auto& effect : now) effect.effect->finish();
+    }
   }
 }
 
@@ -228,8 +267,21 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   apply_left(evaluate_once(asked, wanted, offer, more));
 }
 
+void forget_speculative(const Tensor& tensor) {
+  const auto device = device_of_graph(tensor);
+  auto& cache = PlanCache::of(device ? *device : *context_of(Device::current()));
+  cache.speculative_outputs().evict(std::numeric_limits<std::size_t>::max());
+}
+
+void apply_overdue() {
+  if (!overdue.any() || capturing() || ocl::is_telling() || !Options::now().refusal.empty()) return;
+  apply_left(overdue.take());
+}
+
+void drop_overdue(const Slot& slot) { overdue.drop(slot); }
+
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {
-  // Another thread that finds no memory may drop a kept value.
+  // Another thread that finds no memory may drop a speculative output.
   for (;;) {
     eval({tensor});
     if (auto value = value_of(tensor)) {
@@ -253,7 +305,8 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
     const auto device = wanted ? context_of(*wanted) : nullptr;
     if (const auto* capture = capturing()) require_unfollowed(tensors, capture->first);
     const Capturing outside(nullptr);
-    apply_left(overdue.take());
+    apply_overdue();
+    if (device) forget_elsewhere(tensors, *device);
     look_for_anomaly(tensors, device);
     evaluate(tensors, device, offer, more);
   } catch (const Error&) {

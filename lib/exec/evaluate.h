@@ -11,6 +11,7 @@
 #include "lib/exec/collect/work.h"
 #include "lib/exec/plan/plan.h"
 #include "lib/graph/capture.h"
+#include "lib/graph/slot.h"
 
 namespace clnet::exec {
 
@@ -32,6 +33,16 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
 /// The same for public functions: throws only clnet's own errors, and looks for anomalies.
 void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer = {},
                       std::span<const CallEffect> more = {});
+
+/// Takes away the values on the tensor's device that evaluations returned without a request: whether these exist depends on who
+/// holds other tensors. To be called where it matters whether a value is there.
+void forget_speculative(const Tensor& tensor);
+
+/// Applies the effects of earlier evaluations that a device could not. Does nothing where nothing may be evaluated now, and where
+/// it still cannot.
+void apply_overdue();
+/// Drops those on a slot that gets another value.
+void drop_overdue(const Slot& slot);
 
 /// The tensor's value after evaluation: never null.
 std::shared_ptr<Value> evaluated(const Tensor& tensor);

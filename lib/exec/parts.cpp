@@ -129,7 +129,7 @@ class Parts::Cutting {
     return copy_of(*work_.nodes[k]) ? all.first(1) : all;
   }
 
-  /// Without those that merely say where a copy goes. What somebody holds may be kept if it is made, as all that it takes is.
+  /// Without those that merely say where a copy goes. What somebody holds may be returned, too, as it is made.
   std::vector<bool> needed_nodes() const {
     std::vector<bool> needed(work_.nodes.size());
     for (const auto result : work_.results) needed[work_.producer(result)] = true;
@@ -238,9 +238,9 @@ class Parts::Run {
     for (const auto& source : parts_.wanted_) all.push_back(std::dynamic_pointer_cast<DeviceValue>(value(source)));
     for (const auto& [result, copy] : parts_.speculative_copies_) {
       speculative_.push_back(result);
-      kept_values_.push_back(copies_[copy]);
+      speculative_values_.push_back(copies_[copy]);
     }
-    all.insert(all.end(), kept_values_.begin(), kept_values_.end());
+    all.insert(all.end(), speculative_values_.begin(), speculative_values_.end());
     std::set<ocl::Context*> devices;
     for (const auto& part : parts_.parts_) devices.insert(part.device.get());
     for (const auto& copy : parts_.copies_) devices.insert(copy.device.get());
@@ -320,7 +320,7 @@ class Parts::Run {
       for (std::size_t i = 0; i < plan->speculative().size(); ++i) {
         const auto& [node, output] = plan->speculative()[i];
         speculative_.push_back({part.nodes[node], output});
-        kept_values_.push_back(made[asked_for + i]);
+        speculative_values_.push_back(made[asked_for + i]);
       }
     });
     // The others shall run beside it.
@@ -335,7 +335,7 @@ class Parts::Run {
   std::span<const std::shared_ptr<Value>> values_;
   const Options& options_;
   std::vector<Results> results_;  ///< by part
-  Results copies_, kept_values_;
+  Results copies_, speculative_values_;
   std::vector<Work::Result> speculative_;
   std::map<std::size_t, std::shared_ptr<ocl::Context::Reading>> readings_;  ///< that began, by copy
 };

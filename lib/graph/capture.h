@@ -18,7 +18,7 @@ struct Slot;
 /// Stand-in for the value of an input or a slot, which changes from call to call: a value that depends on it cannot be read.
 struct InputValue : Value {};
 
-/// An effect of every call, on a value that exists when the call begins.
+/// An effect on a value that exists: one of every call, or one that an evaluation left.
 struct CallEffect {
   Tensor value;
   std::shared_ptr<Effect> effect;
@@ -31,7 +31,7 @@ struct Capture {
     Tensor leaf;  ///< held, so that no other node gets its address
     From from;
   };
-  std::unordered_map<const Node*, Changing<std::shared_ptr<Slot>>> slots;  ///< present values of slots, or their stand-ins
+  std::unordered_map<const Node*, Changing<std::shared_ptr<Slot>>> slots;  ///< stand-ins of slots' values
   std::unordered_map<const Slot*, Tensor> stand_ins;
   std::vector<Changing<std::function<Tensor()>>> drawn;  ///< seeds and offsets of random numbers, in the program's order
   std::vector<std::function<bool()>> conditions;         ///< each tells whether a host decision still holds
@@ -42,7 +42,7 @@ struct Capture {
   const std::uint64_t id = next_id();                 ///< never 0, unique in the process
   const std::uint64_t first = Node::next_sequence();  ///< earlier nodes do not belong to a call
 
-  /// The stand-in for the slot's value: the same leaf for all callers.
+  /// The stand-in for the slot's value, the same leaf for all callers; or the value itself with keeps_values.
   Tensor value_of(const std::shared_ptr<Slot>& slot);
   void add_drawn(const Tensor& leaf, std::function<Tensor()> next) { drawn.push_back({leaf, std::move(next)}); }
   static std::uint64_t next_id();

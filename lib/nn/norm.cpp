@@ -74,7 +74,10 @@ class Batches {
   }
   Tensor get() const {
     const std::lock_guard lock(mutex_);
-    return now_.at(std::this_thread::get_id());
+    const auto found = now_.find(std::this_thread::get_id());
+    if (found == now_.end())
+      throw Error("BatchNorm: the count of batches is gone, and running statistics without a momentum need it");
+    return found->second;
   }
 
  private:

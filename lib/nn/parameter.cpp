@@ -8,7 +8,9 @@
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/exec/collect/effects.h"
 #include "lib/exec/collect/work.h"
+#include "lib/exec/evaluate.h"
 #include "lib/exec/options/options.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/node.h"
@@ -41,9 +43,7 @@ void require_same_spec(const Tensor& now, const Tensor& next) {
 void follow_now(const std::shared_ptr<Slot>& slot, const Tensor& value, const Effect::Update& update) {
   for (;;) {
     const auto before = uncounted(slot->now());
-    const auto next = update(before, value);
-    if (!next.defined()) throw Error("Parameter::follow: the update returned an undefined tensor");
-    require_same_spec(before, next);
+    const auto next = exec::updated(update, before, value);
     eval({next});
     auto leaf = leaf_of(*slot, next);  // what goes is freed without the lock
     const std::lock_guard lock(slots_mutex());
@@ -90,6 +90,7 @@ Parameter::~Parameter() { --slot_->handles; }
 Tensor Parameter::value() const {
   if (!slot_->held && !slot_->frozen) warn_if_in_forward();
   if (auto* capture = capturing()) return capture->value_of(slot_);
+  exec::apply_overdue();
   return slot_->now();
 }
 
@@ -104,6 +105,7 @@ void Parameter::set(const Tensor& value) {
   // A value that waits, as an average that is set in each step, would hold all those before it. One that is there holds none, and
   // takes the place of whatever waited, even of what cannot be computed.
   if (!exec::value_of(value) && !exec::value_of(now)) eval({now});
+  exec::drop_overdue(*slot_);
   auto leaf = leaf_of(*slot_, value);  // what was there is freed without the lock
   const std::lock_guard lock(slots_mutex());
   slot_->swap(leaf);
@@ -116,6 +118,7 @@ void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& n
     capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
     return;
   }
+  if (node_of(value)->past.load(std::memory_order_relaxed) != Node::Past::none) exec::forget_speculative(value);
   if (exec::value_of(value)) return follow_now(slot_, value, update);
   node_of(value)->effects.push_back(std::make_shared<Effect>(slot_, output_of(value), std::move(update)));
 }

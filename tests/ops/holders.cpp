@@ -1,5 +1,6 @@
 // What is computed, kept and overwritten depends on who holds handles: not on how the library itself refers to nodes and values.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <string>
@@ -218,6 +219,80 @@ TEST_CASE("what a graph outside of the evaluation reads is kept, however the lib
     asked.eval();
     CHECK(exec::value_of(seen) == nullptr);
   }
+}
+
+TEST_CASE("a handle of another value decides neither whether a parameter follows at once nor whether its effect is done") {
+  const auto add_one = [](const Tensor& now, const Tensor&) { return now + 1.0; };
+  const auto followed = [&](bool held) {
+    manual_seed(3);
+    const Tensor a = randn({8, 16}).detach(), v = randn({16, 4}).detach();
+    nn::Parameter p(Tensor::scalar(0.0F));
+    const Tensor m = a * 2.0;
+    Tensor d = softmax(m + 1.0, 1);
+    const Tensor y = sum(matmul(d, v));
+    if (!held) d = {};
+    y.eval();
+    p.follow(m, add_one);
+    gradients(y, {v})[0].eval();
+    return p.value().item<float>();
+  };
+  CHECK(followed(true) == 1);
+  CHECK(followed(false) == 1);
+
+  const auto at_once = [&](bool held) {
+    manual_seed(4);
+    std::vector<Tensor> parts;
+    for (int i = 0; i < 8; ++i) parts.push_back(softmax(randn({16, 16}).detach(), 1));
+    const Tensor h = parts[0], s = sum(concat(parts, 0));
+    Tensor t = parts[1];
+    parts.clear();
+    if (!held) t = {};
+    s.eval();
+    nn::Parameter p(Tensor::scalar(0.0F));
+    p.follow(h, add_one);
+    return p.value().item<float>();
+  };
+  CHECK(at_once(true) == at_once(false));
+}
+
+TEST_CASE("a handle of a view hides no label") {
+  for (const bool held : {true, false}) {
+    const Tensor all = Tensor::from(std::vector<std::int64_t>{7, 1, 2, 3}, {4, 1}),
+                 rows = Tensor::from(std::vector<std::int64_t>{0, 1});
+    Tensor view = squeeze(index_select(all, 0, rows), 1);
+    const Tensor labels = cast(view, Dtype::i32);
+    if (!held) view = {};
+    labels.eval();
+    CHECK_THROWS_WITH(cross_entropy(zeros({2, 3}), labels), Catch::Contains("label 7 of sample 0 is no class"));
+  }
+}
+
+TEST_CASE("a handle hides no anomaly") {
+  for (const bool held : {true, false}) {
+    const Tensor x = Tensor::from({INFINITY, 0.0F, 1.0F, 1.0F}, {2, 2}), w = Tensor::from({0.0F, 1.0F, 1.0F, 1.0F}, {2, 2});
+    const Tensor v = ones({2, 2}).detach();
+    Tensor h = matmul(x, w);
+    const Tensor y = sum(matmul(index_select(h, 0, Tensor::from(std::vector<std::int64_t>{1})), v));
+    if (!held) h = {};
+    y.eval();
+    const Tensor g = gradients(y, {v})[0];
+    const DetectAnomaly looking;
+    CHECK_THROWS_WITH(g.eval(), Catch::Contains("matmul made the first nan"));
+  }
+}
+
+TEST_CASE("a parameter is no plain value to a plan, whichever of both came first") {
+  manual_seed(5);
+  const Tensor x = randn({32, 512}).detach(), w0 = randn({64, 512}).detach(), b0 = randn({64}).detach();
+  cumsum(linear(x, w0, b0), 0).eval();
+  const nn::Parameter w(w0), b(b0);
+  const auto sums = [&](bool held) {
+    Tensor h = linear(x, w.value(), b.value());
+    const Tensor z = cumsum(h, 0);
+    if (!held) h = {};
+    return z.to_vector<float>();
+  };
+  CHECK(sums(true) == sums(false));
 }
 
 TEST_CASE("a slice is written in place however often its result is held") {

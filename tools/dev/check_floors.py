@@ -84,8 +84,7 @@ THREAD_LOCALS = {
     "lib/cl/device.cpp": "DeviceScope",
 }
 THREAD_LOCAL = re.compile(r"\bthread_local\b")
-# How often the library asks whether a pointer is the last: a node that is freed, a speculative output and a prepack that would free
-# memory. Who may overwrite is counted elsewhere (lib/exec/collect/sole_owner.h). Fewer are better: then this number goes down.
+# How often the library asks whether a pointer is the last: a speculative output and a prepack that would free memory. Who may overwrite is counted elsewhere (lib/exec/collect/sole_owner.h). Fewer are better: then this number goes down.
 USE_COUNTS = 2
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -31,13 +31,14 @@ STRUCT = re.compile(r"(?P<comment>(?:^///[^\n]*\n)*)^struct (?P<name>\w+Options)
 def split(text, mark=","):
     """Parts between marks that stand in no brackets."""
     parts, depth, begun = [], 0, ""
-    for letter in text:
+    operators = re.compile(r"<<|>>|->|[<>]=")
+    for letter in operators.sub(lambda found: found[0].translate({60: 1, 62: 2}), text):
         depth += (letter in "([{<") - (letter in ")]}>")
         if letter == mark and depth == 0:
             parts.append(begun.strip())
             begun = ""
         else:
-            begun += letter
+            begun += {"\1": "<", "\2": ">"}.get(letter, letter)
     return [part for part in [*parts, begun.strip()] if part]
 
 

@@ -43,7 +43,8 @@ class CLNET_API Parameter {
   void set(const Tensor& value);
   /// Makes this parameter a running statistic of `value`: when any evaluation computes `value`, the parameter becomes
   /// update(present, value), exactly once. An evaluated `value` updates it at once; one that is never computed, never. A failed
-  /// evaluation changes nothing.
+  /// evaluation changes nothing. Where an evaluation succeeds, but memory ends before its updates, they wait with a warning: for
+  /// the next evaluation, or for value(). set() drops them.
   ///
   /// `update` builds graph of the same spec. It must not evaluate, set parameters, or keep tensors of `value`'s graph. It may be
   /// called more than once, and by several threads that evaluate one graph. Under compile() existing tensors (inputs, parameters,

@@ -98,8 +98,7 @@ Choices::Follows Choices::follow(StoredChoices stored) {
   if (stored.identity != identity_)
     logging::warn_once(
         "solvers: those of the training are of another version of clnet, whose kernels may differ: they are followed, and "
-        "numbers "
-        "may differ in their last digits");
+        "numbers may differ in their last digits");
   followed_ = std::move(stored.solvers);
   auto result = Follows::yes;
   for (const auto& [problem, choice] : followed_) {

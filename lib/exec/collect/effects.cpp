@@ -22,6 +22,18 @@ Options of_updates() {
 
 }  // namespace
 
+Tensor updated(const Effect::Update& update, const Tensor& now, const Tensor& value) {
+  auto next = [&] {
+    const OptionsScope here(of_updates());
+    const Autocast as_written(Dtype::f32);
+    return update(now, value);
+  }();
+  if (!next.defined() || next.spec() != now.spec())
+    throw Error(fmt::format("an effect gives {} to a parameter of {}", next.defined() ? to_string(next.spec()) : "no tensor",
+                            to_string(now.spec())));
+  return next;
+}
+
 Effects::Effects(std::span<const Tensor> asked) : asked_(uncounted(asked)) {
   if (const auto refusal = Options::now().refusal; !refusal.empty()) throw Error(std::string(refusal));
 }
@@ -77,15 +89,7 @@ void Effects::apply(Applied applied) {
   }
   added.change = found->second;
   auto& now = changes_[found->second].value;
-  Tensor next = [&] {
-    const OptionsScope here(of_updates());
-    const Autocast as_written(Dtype::f32);
-    return (*added.update)(now, tensor_of(added.node, added.effect->output));
-  }();
-  if (!next.defined() || next.spec() != now.spec())
-    throw Error(fmt::format("an effect gives {} to a parameter of {}", next.defined() ? to_string(next.spec()) : "no tensor",
-                            to_string(now.spec())));
-  now = uncounted(next);
+  now = uncounted(updated(*added.update, now, tensor_of(added.node, added.effect->output)));
 }
 
 std::vector<Tensor> Effects::wanted() const {

@@ -18,6 +18,10 @@
 
 namespace clnet::exec {
 
+/// A slot's new value by an update. It is built as graph, in f32 whatever the Autocast; evaluating and setting parameters are
+/// errors in it. Throws Error where it gives no tensor or one of another spec.
+Tensor updated(const Effect::Update& update, const Tensor& now, const Tensor& value);
+
 /// Nothing changes before commit(): a failed evaluation leaves slots and effects as before. Several threads may evaluate shared
 /// nodes; the first one that commits an effect applies it.
 class Effects {

@@ -59,6 +59,7 @@ std::string plan_key(const Work& work, const Options& options) {
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
     key.spec(work.leaves[i].spec());
     key.raw(is_host_scalar(work.leaves[i], work.values[i].get()));
+    key.raw(node_of(work.leaves[i])->slot != 0);  // solvers prepack parameters
   }
   for (std::size_t k = 0; k < work.nodes.size(); ++k) {
     const auto& node = *work.nodes[k];

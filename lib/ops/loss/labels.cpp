@@ -95,6 +95,11 @@ class Known {
       return at(Tensor(node.inputs[0]), std::move(places));
     }
     if (!node.op || node.inputs.empty() || is_lent(value.get())) return std::nullopt;
+    if (node.is_view()) {  // one that has a value
+      const auto& alias = *node.aliases[static_cast<std::size_t>(output_of(root))];
+      for (auto& place : places) place += alias.offset;
+      return at(Tensor(node.inputs[alias.input]), std::move(places));
+    }
     const auto name = node.op->name();
     const auto input = [&](std::size_t i) { return Tensor(node.inputs[i]); };
     if (name == "cast") {
