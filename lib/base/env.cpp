@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <vector>
 
 #include "clnet/error.h"
 #include "lib/base/renames.h"
@@ -108,6 +109,11 @@ constexpr std::array variables{
     Variable{"CLNET_DATA_DIR", "a folder", "where data sets are looked for before the usual places"},
 };
 
+std::vector<void (*)()>& other_checks() {
+  static std::vector<void (*)()> all;
+  return all;
+}
+
 const char* lookup(std::string_view name) {
   const auto found = std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; });
   if (found == variables.end()) throw Error(fmt::format("environment variable {} is not in clnet's table", name));
@@ -121,9 +127,19 @@ std::span<const Variable> table() { return variables; }
 void check() {
   renames::check_variables();
   for (const Variable& variable : variables) {
-    if (variable.check) variable.check(variable.name);
+    try {
+      if (variable.check) variable.check(variable.name);
+    } catch (const Error&) {
+      const auto value = text(variable.name);
+      const auto now = value ? renames::value(variable.name, *value) : std::nullopt;
+      if (now) throw Error(fmt::format("{}={}: the value is called {} now", variable.name, *value, *now));
+      throw;
+    }
   }
+  for (const auto& other : other_checks()) other();
 }
+
+void check_also(void (*other)()) { other_checks().push_back(other); }
 
 std::optional<std::string> text(std::string_view name) {
   const char* value = lookup(name);

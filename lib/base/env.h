@@ -23,6 +23,8 @@ std::span<const Variable> table();
 /// Throws Error for the first variable with a value that it cannot have, whatever it is that uses it, and for one with a name
 /// from before (lib/base/renames.txt). Called before devices are looked for, so that no mistake goes unnoticed.
 void check();
+/// Another check, of a variable whose values a higher floor knows. To be called before main(), by static initializers.
+void check_also(void (*other)());
 
 /// The value, or nothing when unset or empty. `name` must be in the table.
 std::optional<std::string> text(std::string_view name);

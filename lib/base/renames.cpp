@@ -46,15 +46,19 @@ std::optional<std::string_view> renamed(std::string_view kind, std::string_view 
 
 std::optional<std::string_view> solver(std::string_view list, std::string_view old) { return renamed("solver", list, old); }
 
+std::optional<std::string_view> value(std::string_view variable, std::string_view old) { return renamed("value", variable, old); }
+
 void check_variables() {
   for_each_rename([](const auto& words) {
     if (words[0] != "variable") return false;
     const std::string old(words[1]);
-    const char* value = std::getenv(old.c_str());
-    if (value && *value)
-      throw Error(fmt::format("{0}={1}: the variable is called {2} now: {2}={3}", old, value, words[2],
-                              renamed("value", words[2], value).value_or(value)));
-    return false;
+    const char* set = std::getenv(old.c_str());
+    if (!set || !*set) return false;
+    bool has_renamed_values = false;
+    for_each_rename([&](const auto& others) { return has_renamed_values = others[0] == "value" && others[1] == words[2]; });
+    const auto now = has_renamed_values ? value(words[2], set) : std::string_view(set);
+    throw Error(fmt::format("{}={}: the variable is called {} now{}", old, set, words[2],
+                            now ? fmt::format(": {}={}", words[2], *now) : ""));
   });
 }
 

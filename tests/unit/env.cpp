@@ -108,6 +108,9 @@ TEST_CASE("a variable with a name from before is an error that says the new one"
   CHECK(error_with("CLNET_CHAINS", "off").ends_with("CLNET_LAUNCH_BATCHES=off"));
   CHECK(error_with("CLNET_STREAM_FROM", "1G").ends_with("CLNET_NONTEMPORAL_STORES_FROM=1G"));
   CHECK(error_with("CLNET_REUSE", "").empty());
+  CHECK(error_with("CLNET_CHAINS", "0") == "CLNET_CHAINS=0: the variable is called CLNET_LAUNCH_BATCHES now");
+  CHECK(error_with("CLNET_LAUNCH_BATCHES", "always") == "CLNET_LAUNCH_BATCHES=always: the value is called force now");
+  CHECK(error_with("CLNET_LAUNCH_BATCHES", "soon") == "CLNET_LAUNCH_BATCHES=soon: expected auto, off, eager or force");
 }
 
 TEST_CASE("a variable with a value that it cannot have is named with what it expects") {

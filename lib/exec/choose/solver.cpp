@@ -58,14 +58,25 @@ std::map<std::string, Choice, std::less<>> parse(std::string_view text) {
 
 }  // namespace
 
-std::optional<Forced> forced_solver(std::string_view op, const Options& options) {
-  if (const auto* forced = options.solver(op)) return Forced{.choice = forced->choice, .strict = true, .exact = forced->listed};
-  static const auto from_environment = [] {
+namespace {
+
+/// CLNET_SOLVER's choices, by operation.
+const std::map<std::string, Choice, std::less<>>& from_environment() {
+  static const auto choices = [] {
     const auto text = env::text("CLNET_SOLVER");
     return text ? parse(*text) : std::map<std::string, Choice, std::less<>>{};
   }();
-  const auto found = from_environment.find(op);
-  return found == from_environment.end() ? std::nullopt : std::optional(Forced{.choice = found->second});
+  return choices;
+}
+
+[[maybe_unused]] const bool is_checked = (env::check_also([] { (void)from_environment(); }), true);
+
+}  // namespace
+
+std::optional<Forced> forced_solver(std::string_view op, const Options& options) {
+  if (const auto* forced = options.solver(op)) return Forced{.choice = forced->choice, .strict = true, .exact = forced->listed};
+  const auto found = from_environment().find(op);
+  return found == from_environment().end() ? std::nullopt : std::optional(Forced{.choice = found->second});
 }
 
 std::optional<Forced> forced_solver(std::string_view op, const Choosing& choosing) {
