@@ -13,7 +13,7 @@ namespace clnet::env {
 
 struct Variable {
   std::string_view name, values, meaning;
-  /// Throws Error when the value is none of `values`. Null: what is right shows elsewhere.
+  /// Throws Error when the value is none of `values`. Null: no value is refused here.
   void (*check)(std::string_view name) = nullptr;
 };
 
@@ -36,10 +36,10 @@ bool flag(std::string_view name, bool unset = false);
 std::optional<std::string> word(std::string_view name, std::initializer_list<std::string_view> words);
 /// A size in bytes: `512M`, `2G`, `1000000`. Throws Error when it is not one.
 std::optional<std::size_t> bytes(std::string_view name);
-/// The folder for what may be lost and made again: CLNET_CACHE_DIR, else $XDG_CACHE_HOME/clnet, else ~/.cache/clnet. It need
-/// not exist. Nothing when none of the variables is set.
+/// The folder for caches: CLNET_CACHE_DIR, else $XDG_CACHE_HOME/clnet, else ~/.cache/clnet. It need not exist. Nothing when none
+/// of the variables is set.
 std::optional<std::string> cache_folder();
-/// Where another driver keeps what it compiled, and the variable that says so.
+/// The folder of a driver's compiled programs, and the variable that sets it.
 struct DriverCache {
   std::string driver, variable, folder;
 };

@@ -8,7 +8,7 @@
 
 namespace clnet::logging {
 
-/// What CLNET_DEBUG must be at least for a line to appear.
+/// A line appears if CLNET_DEBUG is at least its level.
 enum class Level { warning = 0, plan = 1, kernel = 2, solver = 3, source = 4 };
 
 bool enabled(Level level);

@@ -1,4 +1,4 @@
-// eval(): collects what has to be computed, and runs its plan; what was asked for and what effects bring gets its values.
+// eval(): collects the work, runs its plan, and gives the results and the new values of effects to their nodes.
 #include "lib/exec/evaluate.h"
 
 #include <fmt/format.h>

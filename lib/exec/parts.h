@@ -28,8 +28,8 @@ class Parts {
   static std::vector<std::shared_ptr<ocl::Context>> devices(const Work& work, const std::shared_ptr<ocl::Context>& wanted,
                                                             std::span<const Tensor> asked);
 
-  /// `values` of the work's leaves say where these are. What is on no device comes to `wanted`, or else to the current device;
-  /// and what was `asked` for has to be on `wanted`. Throws DeviceError where an operation reads from two devices.
+  /// `values` are those of the work's leaves, on their devices. Nodes without a device get `wanted`, or else the current device.
+  /// The tensors in `asked` have to be on `wanted`. Throws DeviceError where an operation reads from two devices.
   Parts(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
         std::span<const Tensor> asked);
 

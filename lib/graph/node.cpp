@@ -14,7 +14,7 @@ namespace {
 std::atomic<std::int64_t> nodes_alive{0};
 std::atomic<std::uint64_t> nodes_made{0};
 
-/// What a freed node held. Functions in operations and effects may hold graph, too.
+/// The references of a freed node. Functions in operations and effects may hold graph, too.
 struct Remains {
   std::shared_ptr<const Op> op;
   Tensors inputs;

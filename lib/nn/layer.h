@@ -1,4 +1,4 @@
-// What layers have in common.
+// Checks and text that layers share.
 #pragma once
 
 #include <fmt/format.h>

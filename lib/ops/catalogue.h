@@ -1,4 +1,4 @@
-// The catalogue of operations: what is known of each function of clnet/ops.h beside its code. A family has its table in
+// The catalogue of operations: facts about each function of clnet/ops.h beside its code. A family has its table in
 // lib/ops/<family>/catalogue.cpp; a row of lib/ops/elementwise/elementwise.cpp is its own entry. Documents, tests, random
 // programs and Tensor's member functions are made from it.
 #pragma once
@@ -14,12 +14,12 @@ namespace clnet::ops {
 
 /// The dtypes that an operation takes; it refuses others with a DtypeError.
 enum class Takes : std::uint8_t { all, numbers, floats, integers, i64, bools };
-/// The result's dtype. with_number: as beside a C++ number; sums: i64 of integers and bool; named: what the call names.
+/// The result's dtype. with_number: as beside a C++ number; sums: i64 of integers and bool; named: the call names it.
 enum class Gives : std::uint8_t { same, with_number, boolean, sums, index, f32, named };
 /// any_order: gradients are graph, and have gradients.
 enum class Gradient : std::uint8_t { any_order, none };
 
-/// What an operand holds. value: the dtype that the operation takes, the same for all of them; indices: i32 or i64; truth: bool.
+/// The content of an operand. value: the dtype that the operation takes, one for all; indices: i32 or i64; truth: bool.
 enum class Holds : std::uint8_t { value, indices, truth };
 
 /// Between which numbers tests and random programs draw elements; infinite: anything.

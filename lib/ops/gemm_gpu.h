@@ -36,13 +36,14 @@ constexpr std::int64_t longest_gemm_sum = 2048;
 struct GemmCut {
   std::int64_t part, parts, rounds;
 
-  /// `wanted`: a configuration's "parts"; `unit`: what a part is a multiple of.
+  /// `wanted`: a configuration's "parts"; `unit`: every part is a multiple of it.
   GemmCut(std::int64_t k, std::int64_t wanted, std::int64_t unit = 1);
   bool whole() const { return parts == 1 && rounds == 1; }
 };
 
-/// With what part of the device's multiply-adds a tile runs where there are groups enough: their share of the compiled loop's
-/// instructions (bench/notebook/2026-11-gpu-kernels.md), or what local memory allows; and how many groups a unit holds.
+/// A tile with its `efficiency`, the share of the device's peak of multiply-adds that it reaches where there are groups enough:
+/// the share of multiply-adds in the compiled loop (bench/notebook/2026-11-gpu-kernels.md), or less by local memory. A unit holds
+/// `held` groups at once.
 struct RatedTile {
   GemmTile tile;
   double efficiency;
@@ -66,7 +67,7 @@ std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<con
 bool has_gemm_tile(const DeviceInfo& device);
 /// The same of those tiles. There is one.
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device);
-/// What the first of them costs by the model, in multiply-adds of one unit.
+/// The cost of the first of them by the model, in multiply-adds of one unit.
 double gemm_cost(const GemmExtents& extents, const DeviceInfo& device);
 
 }  // namespace clnet::ops

@@ -1,4 +1,4 @@
-// What the library's own rules share, and the numbers in their formulas.
+// Base classes of the library's own rules, and the numbers in their formulas.
 #pragma once
 
 #include <algorithm>

@@ -32,10 +32,10 @@ CLNET_API Tensor eye(std::int64_t rows, std::int64_t columns = -1, Dtype dtype =
 
 // ---- Elementwise, with NumPy's broadcasting
 
-// Both operands have the same dtype. A number beside a tensor is weak: with a floating tensor it takes part as f32, and the
-// result has the tensor's dtype; an integer tensor keeps its dtype beside a whole number that the dtype holds (bool becomes i64)
-// and becomes f32 beside any other. Comparisons of integers with numbers are exact, up to what a
-// double holds: 2^53. docs/reference/dtypes.md has all dtypes and errors.
+// Both operands have the same dtype. A number beside a tensor is weak. Beside a floating tensor it is f32, and the result has the
+// tensor's dtype. An integer tensor keeps its dtype beside a whole number that the dtype holds (bool becomes i64), and becomes
+// f32 beside any other. Comparisons of integers with numbers are exact up to 2^53, as for any double.
+// docs/reference/dtypes.md has all dtypes and errors.
 //
 // C++ does not define which operand is computed first. It matters where both have effects, as models in training mode (running
 // statistics, dropout). Write `const Tensor a = net(x); const Tensor b = net(y);`, and then a + b.

@@ -9,7 +9,7 @@
 
 namespace clnet {
 
-/// linear is for {N, C, L}, bilinear and bicubic for {N, C, H, W}, trilinear for {N, C, D, H, W}, the others for all three.
+/// linear takes {N, C, L}. bilinear and bicubic take {N, C, H, W}, trilinear {N, C, D, H, W}. The others take all three.
 /// nearest_exact maps pixels' centres, nearest their first corners; area is the mean of the covered pixels.
 enum class Interpolation : std::uint8_t { nearest, nearest_exact, linear, bilinear, bicubic, trilinear, area };
 struct InterpolateOptions {

@@ -104,7 +104,7 @@ Work Collector::take(const DonationOffer& offer) {
 }
 
 /// A leaf's value may be needed again while anything that depends on it is held: values are recomputed, and gradients read
-/// intermediates. So a leaf is given permanently only if everything that depends on it ends with the evaluation.
+/// intermediates. So a leaf is donated for good only if everything that depends on it ends with the evaluation.
 ///
 /// A rewritten leaf may have one reader. The reader's value exists afterwards, in its own name or a slot's, so no recomputation
 /// goes back behind it. Its gradient needs no value of the leaf: only a slice's change may be recorded that way.

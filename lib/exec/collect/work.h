@@ -80,7 +80,7 @@ struct Work {
     return std::span(reads).subspan(first_reads[node], first_reads[node + 1] - first_reads[node]);
   }
 
-  /// What may overwrite a leaf now: the program may have made handles of it since the collection.
+  /// The permission to overwrite a leaf now: the program may have made handles of it since the collection.
   MayOverwrite may_overwrite_now(std::size_t leaf) const;
   Tensor tensor(const Result& result) const { return uncounted(nodes[result.node], result.output); }
   /// The value of a wanted tensor, from those `made` or as found at collection: it may have been taken away since.

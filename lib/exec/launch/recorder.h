@@ -315,8 +315,8 @@ class Recorder {
   /// Scratch memory, alive until the last command that uses it.
   Ref temporary(Spec spec);
   /// Scratch memory to prepack `source`, and from `source` alone, as weights in panels. For a leaf, as weights in
-  /// inference, it is kept while the leaf lives, and its launches are left out. What a single launch prepacks is made once in a
-  /// plan, for all who need it.
+  /// inference, it is kept while the leaf lives, and its launches are left out. Prepacking by a single launch is done once in
+  /// a plan, for all readers.
   Ref prepack(Spec spec, Ref source);
   /// The same, but never kept for later runs.
   Ref prepack_once(Spec spec);

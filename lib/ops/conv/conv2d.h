@@ -14,7 +14,7 @@
 namespace clnet::ops {
 
 /// The sizes of one convolution {n, c, h, w} -> {n, o, oh, ow} and where its tensors lie. In the adjoints x or weight is the
-/// output. Padding at the bottom and on the right is what oh and ow need; it may even be negative.
+/// output. oh and ow determine the padding at the bottom and on the right, which may be negative.
 struct Conv2dProblem {
   std::int64_t n = 0, c = 0, h = 0, w = 0;
   std::int64_t o = 0, kh = 0, kw = 0, oh = 0, ow = 0;
@@ -67,9 +67,9 @@ void conv2d_direct(const Conv2dProblem& problem, Conv2dDirection direction, exec
 std::optional<std::string> conv2d_im2col_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
 void conv2d_im2col(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 
-/// A 1x1 convolution with steps, inside its input, as the one without that it is of what it sees; any other problem as it is.
+/// A strided 1x1 convolution without padding becomes one with stride 1 over the pixels that it reads. Others stay as they are.
 Conv2dProblem conv2d_unstrided(const Conv2dProblem& problem);
-/// Records that one, with copies of what is seen before or after.
+/// Records that one; a launch before or after it copies the pixels that it reads.
 using Conv2dRecord = void (*)(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
 void conv2d_strided_1x1_cpu(const Conv2dProblem& problem, Conv2dDirection direction, Conv2dRecord record,
                             exec::Recorder& recorder);
@@ -133,7 +133,7 @@ std::optional<std::string> conv2d_packed_matrix_units_gpu_declines(const Conv2dP
 std::vector<exec::Config> conv2d_packed_matrix_units_gpu_configs(const Conv2dProblem& problem, Conv2dDirection direction,
                                                                  const DeviceInfo& device);
 void conv2d_packed_matrix_units_gpu(const Conv2dProblem& problem, Conv2dDirection direction, exec::Recorder& recorder);
-/// What conv2d_gpu takes by its model, in multiply-adds of one unit.
+/// The cost of conv2d_gpu by its model, in multiply-adds of one unit.
 double conv2d_gpu_cost(const Conv2dProblem& problem, Conv2dDirection direction, const DeviceInfo& device);
 
 /// Winograd's F(2x2, 3x3) for GPUs: see kernels/conv/conv2d_winograd_gpu.cl.

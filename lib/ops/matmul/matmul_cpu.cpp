@@ -56,9 +56,9 @@ std::int64_t local_floats(std::int64_t tile_m, std::int64_t tile_n, std::int64_t
   return (pass_rows(tile_m, rows) + tile_n) * depth + width;
 }
 
-/// The `count` fastest by a model in cycles per core, from measurements on Zen 3: two multiply-adds of vectors per cycle;
-/// packing, 5.6 cycles per vector; loading and storing the result once per block, two per vector; starting a work-item, 2000; a
-/// second launch to add parts of k, 40000 and a pass over them.
+/// The `count` fastest by a model in cycles per core, from measurements on Zen 3. A core makes two multiply-adds of vectors per
+/// cycle. Packing takes 5.6 cycles per vector. Loading and storing the result, once per block, takes two per vector. Starting a
+/// work-item takes 2000. A second launch to add parts of k takes 40000 and a pass over them.
 std::vector<Tiling> best_tilings(const MatmulProblem& p, const DeviceInfo& device, std::int64_t width, std::size_t count) {
   const auto [rows, vectors] = register_tile(width, p.m);
   const auto columns = width * vectors, units = std::max<std::int64_t>(device.compute_units, 1);
