@@ -107,7 +107,14 @@ data::Dataset some_samples(std::int64_t count) {
   return data::from_arrays(values, {6}, classes, 3);
 }
 
+#include <recipes/install_use_clnet_in_a_program_1.inc>
 #include <recipes/quick_start_a_complete_program_1.inc>
+
+void first_program() {
+  const RecipeWorkplace here;
+  CHECK(install_use_clnet_in_a_program_1::program() == 0);
+  CHECK(here.printed() == "14\n");
+}
 
 void quick_start() {
   const RecipeWorkplace here;
@@ -494,6 +501,7 @@ void a_graph_that_is_built_once() {
 
 TEST_CASE("the C++ of docs/guide works as it stands there") {
   const std::vector<std::pair<std::set<std::string>, void (*)()>> all{
+      {{"install_use_clnet_in_a_program_1"}, first_program},
       {{"quick_start_a_complete_program_1", "quick_start_a_loop_over_a_data_set_1", "quick_start_one_call_1"}, quick_start},
       {{"tensors_1", "tensors_values_never_change_1", "tensors_long_loops_1", "tensors_gradients_1"}, tensors},
       {{"devices_1", "devices_memory_1", "devices_where_memory_goes_1", "devices_waiting_and_timing_1"}, devices_and_memory},

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/exec/choose/solver.h"
@@ -26,7 +27,7 @@ using clnet::test::content;
 
 namespace {
 
-/// A block of code in a document, and the files that the heading above it names.
+/// A block of code in a document, and the files that the heading above it names, or a later line that ends with a colon.
 struct Shown {
   std::vector<std::string> files;
   std::string code;
@@ -38,10 +39,12 @@ std::vector<Shown> shown_in(const std::string& document) {
   bool inside = false;
   std::istringstream lines(document);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("## ")) {
-      files.clear();
+    const bool heading = line.starts_with("## ");
+    if (!inside && (heading || line.ends_with(':'))) {
       const std::regex path(R"([\w/]+\.(cpp|h|clh|cl))");
-      for (std::sregex_iterator match(line.begin(), line.end(), path), end; match != end; ++match) files.push_back(match->str());
+      const std::sregex_iterator named(line.begin(), line.end(), path), end;
+      if (heading || named != end) files.clear();
+      for (auto match = named; match != end; ++match) files.push_back(match->str());
     } else if (line.starts_with("```")) {
       inside = !inside;
       if (inside) result.push_back({files, ""});
@@ -77,14 +80,17 @@ std::string with_section(const std::string& text, const std::string& name, const
 
 }  // namespace clnet::testing
 
-TEST_CASE("docs/developer/adding-a-solver.md shows the files as they are") {
-  const auto all = shown_in(content(std::string(CLNET_SOURCE_DIR) + "/docs/developer/adding-a-solver.md"));
-  CHECK(all.size() > 5);
-  for (const auto& [files, code] : all) {
-    INFO(code);
-    CHECK(std::any_of(files.begin(), files.end(), [&, &code = code](const auto& file) {
-      return content(std::string(CLNET_SOURCE_DIR) + "/" + file).find(code) != std::string::npos;
-    }));
+TEST_CASE("pages for developers show the files as they are") {
+  for (const auto& [page, fewest] : {std::pair{"adding-a-solver.md", 6}, {"fusion.md", 2}}) {
+    const auto all = shown_in(content(std::string(CLNET_SOURCE_DIR) + "/docs/developer/" + page));
+    INFO(page);
+    CHECK(all.size() >= static_cast<std::size_t>(fewest));
+    for (const auto& [files, code] : all) {
+      INFO(code);
+      CHECK(std::any_of(files.begin(), files.end(), [&, &code = code](const auto& file) {
+        return content(std::string(CLNET_SOURCE_DIR) + "/" + file).find(code) != std::string::npos;
+      }));
+    }
   }
 }
 
