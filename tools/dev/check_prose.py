@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the documents: length of pages and sentences, dead links and anchors, and the subjects of commits.
+"""Checks the documents: length of pages and sentences, the index, dead links and anchors, and the subjects of commits.
 
 check_prose.py [--list] [ROOT]: reads the repository at ROOT (default: this one), prints a line for every fault and ends with 1 if
 there was one. --list prints words, sentences and mean sentence of each page instead of checking them.
@@ -8,8 +8,8 @@ The rules for pages (PAGES):
 - A page has WORDS_LEAST to WORDS_MOST words, code blocks not counted.
 - Its mean sentence has SENTENCE_MEAN words at most, and each one SENTENCE_MOST. Code blocks, tables, headings and the targets of
   links are no sentences; list items are. `code` counts as one word.
-- "what" stands once in WHAT_WORDS words at most, questions not counted.
-Pages in GENERATED keep to the number of words alone.
+- "what" stands once in WHAT_WORDS words at most, questions not counted: a page with fewer words has none.
+- INDEX links to it, or the page in PARENTS does, to which INDEX links.
 
 In all documents, links to files of the repository lead to one, and those with an #anchor to a heading, as GitHub names it.
 
@@ -25,7 +25,9 @@ import sys
 import urllib.parse
 
 PAGES = ("docs/guide", "docs/developer", "docs/reference")
-GENERATED = {"docs/guide/environment.md"}
+INDEX = "docs/README.md"
+# Pages that another page lists in place of the index.
+PARENTS = {"docs/reference/ops-": "docs/reference/ops.md"}
 WORDS_LEAST, WORDS_MOST = 80, 1200
 SENTENCE_MEAN, SENTENCE_MOST = 18, 40
 WHAT_WORDS = 400
@@ -122,8 +124,6 @@ def page_problems(path, text):
     total = words(text)
     if not WORDS_LEAST <= total <= WORDS_MOST:
         yield f"{path}: {total} words, not {WORDS_LEAST} to {WORDS_MOST}"
-    if path in GENERATED:
-        return
     if mean(text) > SENTENCE_MEAN:
         yield f"{path}: a mean sentence of {mean(text):.1f} words, more than {SENTENCE_MEAN}"
     relative = []
@@ -133,7 +133,7 @@ def page_problems(path, text):
             yield f"{path}:{number}: a sentence of {length} words, more than {SENTENCE_MOST}: {sentence[:60]}..."
         if not sentence.rstrip("\"')]*").endswith("?"):
             relative += [number] * len(WHAT.findall(sentence))
-    allowed = max(1, total // WHAT_WORDS)
+    allowed = total // WHAT_WORDS
     if len(relative) > allowed:
         where = ", ".join(str(number) for number in relative)
         yield f'{path}: "what" {len(relative)} times in {total} words, more than {allowed}; in the paragraphs of lines {where}'
@@ -169,8 +169,8 @@ def targets(text):
             yield whole.count("\n", 0, match.start()) + 1, match[group]
 
 
-def link_problems(root, path, text, read):
-    """Where links of one document lead nowhere. `read` gives the text of another."""
+def links(root, path, text):
+    """(line, target, file, anchor) of every link of one document that is to a file."""
     here = (root / path).parent
     for number, target in targets(text):
         if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//", target):
@@ -178,7 +178,21 @@ def link_problems(root, path, text, read):
         name, _, anchor = target.partition("#")
         name = urllib.parse.unquote(name.partition("?")[0])
         file = root / path if not name else root / name.lstrip("/") if name.startswith("/") else here / name
-        file = file.resolve()
+        yield number, target, file.resolve(), anchor
+
+
+def index_problems(root, pages, texts):
+    """Pages that neither the index nor the page that lists their kind links to."""
+    linked = {path: {file for _, _, file, _ in links(root, path, texts[path])} for path in (INDEX, *PARENTS.values()) if path in texts}
+    for page in pages:
+        source = next((parent for start, parent in PARENTS.items() if page.startswith(start)), INDEX)
+        if (root / page).resolve() not in linked.get(source, set()) | linked.get(INDEX, set()):
+            yield f"{page}: {source} has no link to it"
+
+
+def link_problems(root, path, text, read):
+    """Where links of one document lead nowhere. `read` gives the text of another."""
+    for number, target, file, anchor in links(root, path, text):
         if not file.is_relative_to(root.resolve()):
             yield f"{path}:{number}: {target}: leads out of the repository"
         elif not file.exists():
@@ -244,6 +258,7 @@ def main():
 
     checked = list(texts.items())
     wrong = [line for path in pages for line in page_problems(path, texts[path])]
+    wrong += index_problems(root, pages, texts)
     wrong += [line for path, text in checked for line in link_problems(root, path, text, read)]
     commits = subjects(root)
     wrong += subject_problems(commits or [])
