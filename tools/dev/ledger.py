@@ -68,7 +68,23 @@ lstm-512-gradient-b32 gru-512-forward-b32 lstm-by-hand-128-t200-b32-compiled
 matmul-256 matmul-512 matmul-1024 conv-3-64-224-b16-forward conv-64-64-56-b16-forward conv-64-64-56-b16-backward-weights
 conv1x1-256-64-56-b16-forward depthwise-144-56-b16-forward softmax-4096-1000 sum-64m adam-25m""".split()
 LEAST_BELOW = 5
-LOWEST = 3  # entries of each class that the page names besides
+LOWEST = 3  # lowest entries of each class that docs/ledger.md names
+# What docs/ledger.md says of the lowest ratios: to be mended with the entries.
+SLOWER = """- **Single images beside onnxruntime and OpenVINO.** With 8 lanes ViT-Tiny, ResNet-50, MobileNetV2 and a perceptron are slower.
+- **Recurrences written by hand.** The host builds and frees thousands of operations in each step. `compile()` spares that on CPUs; on the
+  H200 the compiled step is the slowest entry of all.
+- **Products with 8 lanes.** Most are below PyTorch's.
+- **1x1 convolutions** of many shapes, and the weights' gradients of small depthwise planes.
+- **Adam and sums** of large arrays wait for memory.
+- **The H200's products and weights' gradients.** f16 and bf16 products reach a third of PyTorch's speed at a side of 2048, and weights'
+  gradients of 3x3 with 256 and more channels do, too.
+
+[The notebook](../bench/notebook/2026-11-method-and-peers.md#what-is-missed-and-why) gives the reasons, and lists attempts without a gain."""
+# How to read the entries of some classes.
+REMARKS = """All CPUs are shared virtual machines. The one of `avx512-half` ran faster in some hours: it reached 530 GFLOP/s in
+registers, too much for vectors in two halves. The entries of these hours stand under `avx512-full`. Where an entry names its CPU, clnet
+and the peer had two threads of an AMD EPYC. The H200 was measured in one round of `tools/dev/real_gpu.sh`. First entries name no version,
+among them all of OpenVINO's."""
 MARKS = "ledger"
 
 
@@ -285,7 +301,7 @@ def page(ledgers, kernels):
              "<!-- Written by tools/dev/ledger.py page from bench/ledger: edit neither by hand. -->", "",
              "A ratio is the peer's time by clnet's: above 1, clnet is faster. " + explanation(), "",
              "[The notebook](../bench/notebook/2026-11-method-and-peers.md#the-ledger) says how entries are made, and "
-             "what a hash does not see.", "",
+             "what a hash does not see.", "", "## Classes", "",
              "| class | devices | model | entries | old | shipped defaults are chosen |", "|---|---|---|---|---|---|"]
     for name in list(CLASSES) + [name for name in ledgers if name not in CLASSES]:
         known, ledger = CLASSES.get(name, OTHER), ledgers.get(name) or empty(name)
@@ -293,14 +309,15 @@ def page(ledgers, kernels):
         lines.append(f"| `{name}` | {known.devices} | {f'`{known.model}`' if known.model else ''} | {len(ledger['entries'])} | {old} | "
                      f"{known.defaults} |")
     shown = columns(ledgers)
-    lines += ["", "| item | peer | " + " | ".join(f"`{name}`" for name in shown) + " |", "|---" * (2 + len(shown)) + "|"]
+    lines += ["", REMARKS, "", "## Where clnet is slower", "", SLOWER, "", "The lowest ratios of each class:", "", *lowest_lines(ledgers, kernels)]
+    lines += ["", "## All ratios", "", "| item | peer | " + " | ".join(f"`{name}`" for name in shown) + " |", "|---" * (2 + len(shown)) + "|"]
     for (item, peer), found in cells_of(ledgers, kernels).items():
         lines.append(f"| `{item}` | {TITLES[peer]} | " + " | ".join(found.get(name, "–") for name in shown) + " |")
     return "\n".join(lines) + "\n"
 
 
 def explanation():
-    return f"{MARK} marks an entry that is older than the last change of its solver's kernels, or that names no kernels."
+    return f"{MARK} marks an old entry: its solver's kernels have changed since, or it names none."
 
 
 def check_shown(ledgers):
@@ -316,7 +333,8 @@ def shown_lines(ledgers, kernels):
     """The table in docs/performance.md: the peers of an item share its cell."""
     check_shown(ledgers)
     cells, names = cells_of(ledgers, kernels), columns(ledgers)
-    lines = ["| item | " + " | ".join(f"`{name}`" for name in names) + " |", "|---" * (1 + len(names)) + "|"]
+    lines = [f"A cell is PyTorch's time by clnet's; other peers are named. {explanation()}", "",
+             "| item | " + " | ".join(f"`{name}`" for name in names) + " |", "|---" * (1 + len(names)) + "|"]
     for item in SHOWN:
         row = [f"`{item}`"]
         for name in names:
@@ -324,8 +342,7 @@ def shown_lines(ledgers, kernels):
                       for (known, peer), found in cells.items() if known == item and name in found]
             row.append(", ".join(beside) or "–")
         lines.append("| " + " | ".join(row) + " |")
-    return lines + ["", f"PyTorch's time by clnet's; other peers are named. {explanation()}", "",
-                    "The lowest ratios of all entries, also of those that the table leaves out:", ""] + lowest_lines(ledgers, kernels)
+    return lines
 
 
 def lowest_lines(ledgers, kernels):

@@ -411,11 +411,13 @@ class Pages(unittest.TestCase):
         self.assertIn("| `matmul-256` | PyTorch | 1.50 | 3.00° |", text)
         self.assertIn("| `matmul-256` | OpenVINO | 0.42° | – |", text)
         self.assertIn("| `neon` |", text, "a class without entries says how its defaults are chosen")
-        text = (self.root / "docs/performance.md").read_text()
-        self.assertTrue(text.startswith("# Performance\n<!-- ledger -->\n| item |") and text.endswith("<!-- end of ledger -->\nthe rest\n"))
-        self.assertIn("| `matmul-256` | 1.50, OpenVINO 0.42° | 3.00° |", text)
         self.assertIn("\n- `avx2`, 2 of 3 below 1.0: `matmul-256` OpenVINO 0.42°, `adam-25m` 0.50°.\n", text)
         self.assertIn("\n- `h200`, 0 of 1 below 1.0.\n", text)
+        text = (self.root / "docs/performance.md").read_text()
+        self.assertTrue(text.startswith("# Performance\n<!-- ledger -->\nA cell is PyTorch's time by clnet's;") and text.endswith("<!-- end of ledger -->\nthe rest\n"))
+        self.assertIn("° marks an old entry", text[:text.index("| item |")], "the mark is explained above the table")
+        self.assertIn("| `matmul-256` | 1.50, OpenVINO 0.42° | 3.00° |", text)
+        self.assertNotIn("below 1.0", text)
 
     def test_a_changed_kernel_makes_the_page_old(self):
         self.run_main("page")
