@@ -9,6 +9,21 @@
 using namespace clnet;
 using Set = clnet::test::Variable;
 
+namespace {
+
+/// What env::check() throws while the variable has the value; empty: nothing.
+std::string error_with(const char* name, const char* value) {
+  const Set set(name, value);
+  try {
+    env::check();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
 TEST_CASE("an unset or empty variable has no value") {
   const Set unset("CLNET_DEVICE", nullptr);
   CHECK_FALSE(env::text("CLNET_DEVICE"));
@@ -92,15 +107,6 @@ TEST_CASE("the cache folder follows its own variable, then XDG, then home") {
 }
 
 TEST_CASE("a variable with a name from before is an error that says the new one") {
-  const auto error_with = [](const char* name, const char* value) -> std::string {
-    const Set set(name, value);
-    try {
-      env::check();
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
-  };
   CHECK(error_with("CLNET_REUSE", "0") ==
         "CLNET_REUSE=0: the variable is called CLNET_MEMORY_SHARING now: CLNET_MEMORY_SHARING=0");
   CHECK(error_with("CLNET_CHAINS", "now") ==
@@ -115,15 +121,6 @@ TEST_CASE("a variable with a name from before is an error that says the new one"
 
 TEST_CASE("a variable with a value that it cannot have is named with what it expects") {
   CHECK_NOTHROW(env::check());
-  const auto error_with = [](const char* name, const char* value) -> std::string {
-    const Set set(name, value);
-    try {
-      env::check();
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
-  };
   CHECK(error_with("CLNET_EAGER", "2") == "CLNET_EAGER=2: expected 0 or 1");
   CHECK(error_with("CLNET_DRIVER_HABITS", "off") == "CLNET_DRIVER_HABITS=off: expected 0 or 1");
   CHECK(error_with("CLNET_FUSION", "garbage") == "CLNET_FUSION=garbage: expected 0 or 1");
