@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -177,14 +177,14 @@ auto& overdue = *new Overdue;  // outlives what static tensors do at exit
 /// Takes away speculative outputs on other devices than the wanted one, if the tensors read values there: nobody has asked for
 /// them there.
 void forget_elsewhere(std::span<const Tensor> tensors, const ocl::Context& wanted) {
-  std::vector<std::shared_ptr<ocl::Context>> others;
+  std::set<std::shared_ptr<ocl::Context>> others;
   {
     Walk walk;
     for (const auto& value : collect(tensors, walk).values)
       if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get()); placed && placed->device.get() != &wanted)
-        others.push_back(placed->device);
+        others.insert(placed->device);
   }
-  for (const auto& device : others) PlanCache::of(*device).speculative_outputs().evict(std::numeric_limits<std::size_t>::max());
+  for (const auto& device : others) PlanCache::of(*device).speculative_outputs().clear();
 }
 
 /// Returns the effects that remain to be done.
@@ -269,8 +269,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
 
 void forget_speculative(const Tensor& tensor) {
   const auto device = device_of_graph(tensor);
-  auto& cache = PlanCache::of(device ? *device : *context_of(Device::current()));
-  cache.speculative_outputs().evict(std::numeric_limits<std::size_t>::max());
+  PlanCache::of(device ? *device : *context_of(Device::current())).speculative_outputs().clear();
 }
 
 void apply_overdue() {

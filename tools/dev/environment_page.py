@@ -13,6 +13,8 @@ import re
 import subprocess
 import sys
 
+from generated_page import write_or_compare
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "docs/guide/environment.md"
 TABLE = "lib/base/env.cpp"
@@ -165,12 +167,7 @@ def main():
                 read.setdefault(name, path)
     table = list(rows((ROOT / TABLE).read_text(encoding="utf-8")))
     wrong = list(problems({name for _, name, _, _ in table}, read))
-    text = page(table)
-    target = ROOT / PAGE
-    if not check:
-        target.write_text(text, encoding="utf-8")
-    elif not target.exists() or target.read_text(encoding="utf-8") != text:
-        wrong.append(f"{PAGE} differs: tools/dev/environment_page.py writes it")
+    wrong += write_or_compare(ROOT, PAGE, page(table), check, "tools/dev/environment_page.py")
     for line in wrong:
         print(line)
     print(f"environment: {len(table)} variables of clnet, {len(OTHERS) + len(TESTS)} others, {len(wrong)} wrong")

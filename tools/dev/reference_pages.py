@@ -15,6 +15,7 @@ import pathlib
 import re
 import sys
 
+from generated_page import write_or_compare
 from reference_text import (BASES, CONFIG_PAGE, CONTAINERS, FORMATS, FORMULAS, LAYER_PAGES, NO_STATE, NOT_IN_TORCH, OPTIMIZER_PAGE,
                             READERS_AND_WRITERS, SCHEDULE_PYTORCH, VALUES)
 
@@ -306,11 +307,7 @@ def main():
     check = parser.parse_args().check
     wanted, wrong = pages()
     for path, text in wanted.items():
-        target = ROOT / path
-        if not check:
-            target.write_text(text, encoding="utf-8")
-        elif not target.exists() or target.read_text(encoding="utf-8") != text:
-            wrong.append(f"{path} differs: tools/dev/reference_pages.py writes it")
+        wrong += write_or_compare(ROOT, path, text, check, "tools/dev/reference_pages.py")
     for line in wrong:
         print(line)
     print(f"reference: {len(wanted)} pages, {len(wrong)} wrong")

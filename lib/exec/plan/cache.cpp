@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -36,7 +35,7 @@ bool PlanCache::follow(StoredChoices choices) {
 
 void PlanCache::trim() {
   arena_.clear();
-  speculative_outputs_.evict(std::numeric_limits<std::size_t>::max());
+  speculative_outputs_.clear();
   cached_.clear();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,8 @@ class SpeculativeOutputs {
   /// Drops values without holders, the oldest first, until `bytes` bytes are free, and returns the freed bytes. A later read
   /// computes a value again.
   std::size_t evict(std::size_t bytes);
+  /// Drops all of them.
+  void clear() { evict(std::numeric_limits<std::size_t>::max()); }
   /// The number of outputs.
   std::size_t count() const;
 
