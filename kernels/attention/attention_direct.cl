@@ -10,8 +10,8 @@
 #define SEEN_KEYS(i) (causal ? min(keys, (i) + 1 + ahead) : keys)
 
 // The logarithm of the sum of each row's exponentials; infinity where all are 0, so that the weights are.
-#ifdef ATTENTION_SUMS
-kernel void attention_sums(IN(q), IN(k), OUT(sums), const int rows, ATTENTION_PARAMETERS) {
+#ifdef ATTENTION_SUMS_DIRECT
+kernel void attention_sums_direct(IN(q), IN(k), OUT(sums), const int rows, ATTENTION_PARAMETERS) {
   const int row = (int)get_global_id(0), ahead = AHEAD;
   if (row >= rows) return;
   const int line = row / queries, i = REMAINDER(row, queries), first_key = line / group * keys, first = MASK_LINE(line);
@@ -30,8 +30,8 @@ kernel void attention_sums(IN(q), IN(k), OUT(sums), const int rows, ATTENTION_PA
 }
 #endif
 
-#ifdef ATTENTION_VALUES
-kernel void attention_values(IN(q), IN(k), IN(v), IN(sums), OUT(y), const int count, ATTENTION_PARAMETERS) {
+#ifdef ATTENTION_VALUES_DIRECT
+kernel void attention_values_direct(IN(q), IN(k), IN(v), IN(sums), OUT(y), const int count, ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int row = at / value_width, line = row / queries, i = REMAINDER(row, queries), first_key = line / group * keys;
@@ -52,9 +52,9 @@ kernel void attention_values(IN(q), IN(k), IN(v), IN(sums), OUT(y), const int co
   DOT(towards, g, (row) * value_width, v, (key) * value_width, value_width)       \
   const float score_gradient = weight * (towards * KEPT(line, i, j) - LOAD(delta, row));
 
-#ifdef ATTENTION_BACKWARD_QUERIES
-kernel void attention_backward_queries(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dq), const int count,
-                                       ATTENTION_PARAMETERS) {
+#ifdef ATTENTION_BACKWARD_QUERIES_DIRECT
+kernel void attention_backward_queries_direct(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dq), const int count,
+                                              ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int row = at / width, line = row / queries, i = REMAINDER(row, queries), first_key = line / group * keys;
@@ -70,9 +70,9 @@ kernel void attention_backward_queries(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(
 }
 #endif
 
-#ifdef ATTENTION_BACKWARD_KEYS
-kernel void attention_backward_keys(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dk), const int count,
-                                    ATTENTION_PARAMETERS) {
+#ifdef ATTENTION_BACKWARD_KEYS_DIRECT
+kernel void attention_backward_keys_direct(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dk), const int count,
+                                           ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int key = at / width, j = REMAINDER(key, keys), first_line = key / keys * group;
@@ -91,8 +91,8 @@ kernel void attention_backward_keys(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(del
 }
 #endif
 
-#ifdef ATTENTION_BACKWARD_VALUES
-kernel void attention_backward_values(IN(q), IN(k), IN(g), IN(sums), OUT(dv), const int count, ATTENTION_PARAMETERS) {
+#ifdef ATTENTION_BACKWARD_VALUES_DIRECT
+kernel void attention_backward_values_direct(IN(q), IN(k), IN(g), IN(sums), OUT(dv), const int count, ATTENTION_PARAMETERS) {
   const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int key = at / value_width, j = REMAINDER(key, keys), first_line = key / keys * group;

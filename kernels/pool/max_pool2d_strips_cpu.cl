@@ -117,10 +117,10 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_strips_cpu
       for (int i = 0; i < KERNEL_H; ++i) {
         const int ih = START_H(oh) + i * DILATION_H;
         if (!IN_EXTENT(ih, h)) continue;
-        const int slot = REMAINDER(ih / DILATION_H, KERNEL_H), row = slot * pitch;
+        const int ring_row = REMAINDER(ih / DILATION_H, KERNEL_H), row = ring_row * pitch;
         begins[count++] = row;
-        if (there[slot] == ih) continue;
-        there[slot] = ih;
+        if (there[ring_row] == ih) continue;
+        there[ring_row] = ih;
         along_row(x_base, x_offset, (plane * h + ih) * w, ih * w, begin, begin + length, w, out_w, none,
                   best + row WITH_INDICES(COMMA places + row));
       }

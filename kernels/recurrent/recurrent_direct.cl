@@ -16,9 +16,9 @@ static inline float product(const global float *a, const global float *w, const 
 #if !BACKWARD && !LAST
 
 // Step t after step `prior`, which is -1 at first: x, y, gates and cells are those of step t, h_prior and c_prior of that one.
-kernel void recurrent_step(IN_SHARED(x), IN(h_prior), IN(h0), LSTM(IN(c_prior) COMMA IN(c0) COMMA) IN(weight), GRU(IN(bias) COMMA)
-                           LENGTHS_PARAMETER OUT(y) GATED(COMMA OUT_SHARED(gates) COMMA OUT(cells)), const int t, const int prior,
-                           const int steps, const int batch, const int hidden) {
+kernel void recurrent_step_direct(IN_SHARED(x), IN(h_prior), IN(h0), LSTM(IN(c_prior) COMMA IN(c0) COMMA) IN(weight), GRU(IN(bias) COMMA)
+                                  LENGTHS_PARAMETER OUT(y) GATED(COMMA OUT_SHARED(gates) COMMA OUT(cells)), const int t, const int prior,
+                                  const int steps, const int batch, const int hidden) {
   const int j = (int)get_global_id(0), n = (int)get_global_id(1);
   if (j >= hidden || n >= batch) return;
   const int length = LENGTH(n, steps), at = n * hidden + j;
@@ -61,8 +61,8 @@ kernel void recurrent_step(IN_SHARED(x), IN(h_prior), IN(h0), LSTM(IN(c_prior) C
 #elif !BACKWARD
 
 // What is left after a sequence, of values of all steps.
-kernel void recurrent_last(IN(states), IN(initial), LENGTHS_PARAMETER OUT(last), const int reverse, const int steps, const int batch,
-                           const int hidden) {
+kernel void recurrent_last_direct(IN(states), IN(initial), LENGTHS_PARAMETER OUT(last), const int reverse, const int steps, const int batch,
+                                  const int hidden) {
   const int j = (int)get_global_id(0), n = (int)get_global_id(1);
   if (j >= hidden || n >= batch) return;
   const int length = LENGTH(n, steps), at = n * hidden + j;
@@ -74,11 +74,11 @@ kernel void recurrent_last(IN(states), IN(initial), LENGTHS_PARAMETER OUT(last),
 
 // Step t, before which the recurrence went through step `prior` (-1: t was its first), and this kernel through one whose
 // gradients before the product are `after`; all but dh, dc and what is initial are those of step t or `prior`.
-kernel void recurrent_backward_step(IN(dy), IN(dh), LSTM(IN(dc) COMMA IN(c_prior) COMMA IN(c0) COMMA)
-                                    GRU(IN(h_prior) COMMA IN(h0) COMMA)
-                                    GATED(IN(gates) COMMA IN(cells)) SIMPLE(IN(y)), IN(after), IN(weight), LENGTHS_PARAMETER
-                                    OUT(dh0) LSTM(COMMA OUT(dc0)), OUT(dgates) GRU(COMMA OUT(dproduct)), const int t, const int prior,
-                                    const int begins, const int steps, const int batch, const int hidden) {
+kernel void recurrent_backward_step_direct(IN(dy), IN(dh), LSTM(IN(dc) COMMA IN(c_prior) COMMA IN(c0) COMMA)
+                                           GRU(IN(h_prior) COMMA IN(h0) COMMA)
+                                           GATED(IN(gates) COMMA IN(cells)) SIMPLE(IN(y)), IN(after), IN(weight), LENGTHS_PARAMETER
+                                           OUT(dh0) LSTM(COMMA OUT(dc0)), OUT(dgates) GRU(COMMA OUT(dproduct)), const int t, const int prior,
+                                           const int begins, const int steps, const int batch, const int hidden) {
   const int j = (int)get_global_id(0), n = (int)get_global_id(1);
   if (j >= hidden || n >= batch) return;
   const int length = LENGTH(n, steps), at = n * hidden + j, width = GATES * hidden;
@@ -136,7 +136,7 @@ kernel void recurrent_backward_step(IN(dy), IN(dh), LSTM(IN(dc) COMMA IN(c_prior
 
 #else
 
-kernel void recurrent_backward_last(IN(after), IN(weight), INOUT(dh0), const int batch, const int hidden) {
+kernel void recurrent_backward_last_direct(IN(after), IN(weight), INOUT(dh0), const int batch, const int hidden) {
   const int j = (int)get_global_id(0), n = (int)get_global_id(1);
   if (j >= hidden || n >= batch) return;
   const int width = GATES * hidden, at = n * hidden + j;

@@ -2,7 +2,7 @@
 #include "arg_reduce.clh"
 
 // The value and where it is.
-kernel void arg_chunks(IN(x), EARLIER_PARAMETER OUT(best), OUT(where), const int outputs, const int reduce, const int inner,
+kernel void arg_reduce(IN(x), EARLIER_PARAMETER OUT(best), OUT(where), const int outputs, const int reduce, const int inner,
                        const int chunk, const int chunks) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;

@@ -75,8 +75,8 @@ EVEN_ROUNDS = 6  # so many groups per unit end at about the same time
 LATENCY_US = 0.5
 BYTES_ON_THEIR_WAY = 16
 # Of arguments these read a little at a time, and how much nobody tells: no bound follows from the bytes.
-READ_IN_PART = {"batch_norm_finish", "index_select", "slice_update", "recurrent_step", "recurrent_last", "recurrent_backward_step",
-                "recurrent_backward_last"}
+READ_IN_PART = {"batch_norm_finish", "index_select", "slice_update", "recurrent_step_direct", "recurrent_last_direct",
+                "recurrent_backward_step_direct", "recurrent_backward_last_direct"}
 
 # Multiply-adds among the innermost loop's instructions by what a work-item sums up
 # (bench/notebook/2026-11-gpu-kernels.md; lib/ops/gemm_gpu.cpp).

@@ -57,9 +57,10 @@ class Renames:
         return self.pattern.sub(lambda found: self.words[found[0]], text)
 
     def kind(self, name, device):
-        """A row of recorded limits: a kernel with its sizes. Of kernels of several files it is the device's."""
+        """A row of recorded limits: a kernel with its sizes. Of kernels of several files it is not the other device's."""
         plain = re.match(r"\w*", name)[0]
-        scoped = {old.split("/")[1]: new for old, new in self.kernels.items() if f"_{device}.cl/" in old}
+        other = {"cpu": "gpu", "gpu": "cpu"}[device]
+        scoped = {old.split("/")[1]: new for old, new in self.kernels.items() if "/" in old and f"_{other}.cl/" not in old}
         return self.kernels.get(plain, scoped.get(plain, plain)) + name[len(plain):]
 
     def cells(self, cells, device):

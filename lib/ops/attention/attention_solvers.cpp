@@ -55,19 +55,20 @@ void attention_direct(const AttentionProblem& p, exec::Recorder& recorder) {
   };
   const auto keys = p.key_lines() * p.keys;
   if (!p.backward) {
-    finish(launch("attention_sums").out("sums", p.sums), rows);
-    if (p.value_width > 0) finish(launch("attention_values").in("v", p.v).in("sums", p.sums).out("y", p.y), rows * p.value_width);
+    finish(launch("attention_sums_direct").out("sums", p.sums), rows);
+    if (p.value_width > 0)
+      finish(launch("attention_values_direct").in("v", p.v).in("sums", p.sums).out("y", p.y), rows * p.value_width);
     return;
   }
   const auto with_gradient = [&](const char* function) -> exec::Launch& {
     return launch(function).in("v", p.v).in("g", p.g).in("sums", p.sums).in("delta", p.delta);
   };
   if (p.width > 0) {
-    finish(with_gradient("attention_backward_queries").out("dq", p.dq), rows * p.width);
-    if (keys > 0) finish(with_gradient("attention_backward_keys").out("dk", p.dk), keys * p.width);
+    finish(with_gradient("attention_backward_queries_direct").out("dq", p.dq), rows * p.width);
+    if (keys > 0) finish(with_gradient("attention_backward_keys_direct").out("dk", p.dk), keys * p.width);
   }
   if (p.value_width > 0 && keys > 0)
-    finish(launch("attention_backward_values").in("g", p.g).in("sums", p.sums).out("dv", p.dv), keys * p.value_width);
+    finish(launch("attention_backward_values_direct").in("g", p.g).in("sums", p.sums).out("dv", p.dv), keys * p.value_width);
 }
 
 const exec::SolverList<AttentionProblem>& attention_solvers() {

@@ -93,7 +93,7 @@ struct ResampleProblem {
 constexpr std::int64_t few_taps = 4;  // loops that compilers are to unroll
 
 void record_axis(exec::Ref x, exec::Ref y, std::int64_t outer, const Axis& axis, std::int64_t inner, exec::Recorder& recorder) {
-  auto& launch = recorder.kernel("resample_axis", "resample_axis").in("x", x).in("places", axis.places);
+  auto& launch = recorder.kernel("resample_separable", "resample_separable").in("x", x).in("places", axis.places);
   launch.in("weights", axis.weights).out("y", y).args({outer, axis.from, axis.to, inner, axis.taps});
   if (axis.taps <= few_taps) launch.define("TAPS", axis.taps);
   if (inner > 1)
@@ -116,7 +116,10 @@ void lower_separable(const ResampleProblem& p, exec::Recorder& recorder) {
 
 void lower_direct(const ResampleProblem& p, exec::Recorder& recorder) {
   const auto lines = p.outer * p.rows.to;
-  auto& launch = recorder.kernel("resample", "resample").in("x", p.x).in("places", p.rows.places).in("weights", p.rows.weights);
+  auto& launch = recorder.kernel("resample_direct", "resample_direct")
+                     .in("x", p.x)
+                     .in("places", p.rows.places)
+                     .in("weights", p.rows.weights);
   launch.out("y", p.y).args({lines, p.rows.from, p.columns.from, p.rows.to, p.columns.to, p.rows.taps, p.columns.taps});
   if (p.rows.taps <= few_taps) launch.define("ROW_TAPS", p.rows.taps);
   if (p.columns.taps <= few_taps) launch.define("COLUMN_TAPS", p.columns.taps);

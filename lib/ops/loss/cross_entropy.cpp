@@ -134,7 +134,7 @@ const exec::SolverList<CrossEntropyProblem> backward_solvers{
       nullptr, lane_configs<CrossEntropyProblem>},
      {"direct", exec::accepts_everything<CrossEntropyProblem>, [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
         const auto elements = problem.rows * problem.classes;
-        backward(problem, recorder, "cross_entropy_backward", elements, problem.positions, elements,
+        backward(problem, recorder, "cross_entropy_backward_direct", elements, problem.positions, elements,
                  group_size(recorder.device()));
       }}}};
 

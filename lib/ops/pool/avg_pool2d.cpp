@@ -41,7 +41,7 @@ exec::Launch& launch_on_cpu(const AvgPool2dProblem& p, exec::Recorder& recorder,
 }
 
 void lower_direct(const AvgPool2dProblem& p, exec::Recorder& recorder) {
-  auto& launch = launch_of(p, recorder, p.backward ? "avg_pool2d_backward" : "avg_pool2d");
+  auto& launch = launch_of(p, recorder, p.backward ? "avg_pool2d_backward_direct" : "avg_pool2d_direct");
   launch.in(p.backward ? "g" : "x", p.from).out(p.backward ? "dx" : "y", p.to);
   launch_pool(launch, p.windows, p.planes, p.height(), p.width(), 0);
   recorder.epilogue(launch, 1, p.results());

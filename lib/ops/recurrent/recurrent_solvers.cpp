@@ -124,7 +124,7 @@ class Direct {
   void forward() {
     for (std::int64_t i = 0; i < p_.steps; ++i) {
       const auto t = p_.kind.reverse ? p_.steps - 1 - i : i, prior = i == 0 ? -1 : p_.kind.reverse ? t + 1 : t - 1;
-      auto& step = start("recurrent_step");
+      auto& step = start("recurrent_step_direct");
       part(step, "x", p_.x, t, p_.width(), exec::Access::same_element);
       state(step, "h_prior", p_.y, p_.h0, prior);
       step.in("h0", p_.h0);
@@ -156,7 +156,7 @@ class Direct {
       const auto carry = [&](exec::Launch& step, const char* name, exec::Ref to) {
         i == 0 ? step.out(name, to) : step.inout(name, to);
       };
-      auto& step = start("recurrent_backward_step");
+      auto& step = start("recurrent_backward_step_direct");
       part(step, "dy", p_.dy, t, p_.hidden);
       step.in("dh", p_.dh);
       if (p_.lstm()) {
@@ -189,7 +189,7 @@ class Direct {
       range(step);
       after = t;
     }
-    auto& end = start("recurrent_backward_last", true);
+    auto& end = start("recurrent_backward_last_direct", true);
     part(end, "after", products, after, p_.width());
     end.in("weight", p_.weight).inout("dh0", p_.dh0).args({p_.batch, p_.hidden});
     range(end);
@@ -214,7 +214,7 @@ class Direct {
       part(step, name, all, prior, p_.hidden);
   }
   void last(exec::Ref all, exec::Ref initial, exec::Ref to) {
-    auto& copy = start("recurrent_last", true);
+    auto& copy = start("recurrent_last_direct", true);
     copy.in("states", all).in("initial", initial);
     if (p_.lengths) copy.in("lengths", *p_.lengths);
     copy.out("last", to).args({p_.kind.reverse, p_.steps, p_.batch, p_.hidden});

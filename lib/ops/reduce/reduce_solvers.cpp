@@ -218,7 +218,7 @@ void lower_arg_chunks(const ArgReduceProblem& problem, ArgStage stage, std::int6
   do {
     std::int64_t chunk = 0;
     const auto reduce = stage.reduce, chunks = divide(reduce, 1, wanted, chunk), items = problem.outer * chunks * problem.inner;
-    arg_launch(problem, stage, chunks, recorder, "arg_reduce", "arg_chunks")
+    arg_launch(problem, stage, chunks, recorder, "arg_reduce", "arg_reduce")
         .args({items, reduce, problem.inner, chunk, chunks})
         .range({items}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
     wanted = ceil_div(chunks, finish_length);

@@ -13,8 +13,8 @@
 #define TAPS_OF_COLUMNS column_taps
 #endif
 
-kernel void resample(IN(x), IN(places), IN(weights), OUT(y), const int lines, const int from_rows, const int from_columns,
-                     const int rows, const int columns, const int row_taps, const int column_taps) {
+kernel void resample_direct(IN(x), IN(places), IN(weights), OUT(y), const int lines, const int from_rows, const int from_columns,
+                            const int rows, const int columns, const int row_taps, const int column_taps) {
   const int j = (int)get_global_id(0), line = (int)get_global_id(1);
   if (j >= columns || line >= lines) return;
   const int o = line / rows, i = REMAINDER(line, rows), column_table = rows * row_taps + j;

@@ -3,7 +3,7 @@
 #include "epilogue.clh"
 #include "avg_pool2d.clh"
 
-kernel void avg_pool2d_backward(IN(g), OUT(dx), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
+kernel void avg_pool2d_backward_direct(IN(g), OUT(dx), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
   const int plane = (int)get_global_id(1), ih = (int)get_global_id(0) / w, iw = REMAINDER((int)get_global_id(0), w);
   if (plane >= planes || ih >= h) return;
   const int last_h = LAST_H(ih), last_w = LAST_W(iw);

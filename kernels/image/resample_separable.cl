@@ -8,8 +8,8 @@
 #define TAP_COUNT taps
 #endif
 
-kernel void resample_axis(IN(x), IN(places), IN(weights), OUT(y), const int outer, const int from, const int to, const int inner,
-                          const int taps) {
+kernel void resample_separable(IN(x), IN(places), IN(weights), OUT(y), const int outer, const int from, const int to, const int inner,
+                               const int taps) {
 #ifdef INNER
   const int k = (int)get_global_id(0), line = (int)get_global_id(1);
   if (k >= inner || line >= outer * to) return;

@@ -3,7 +3,7 @@
 #include "epilogue.clh"
 #include "avg_pool2d.clh"
 
-kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
+kernel void avg_pool2d_direct(IN(x), OUT(y), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
   const int plane = (int)get_global_id(1), oh = (int)get_global_id(0) / out_w, ow = REMAINDER((int)get_global_id(0), out_w);
   if (plane >= planes || oh >= out_h) return;
   const int start_h = START_H(oh), start_w = START_W(ow), count_h = COUNT_H(oh), count_w = COUNT_W(ow);

@@ -1,9 +1,9 @@
 // One element of the logits' gradient per work-item.
 #include "cross_entropy.clh"
 
-kernel void cross_entropy_backward(IN(x), IN(target), WEIGHT_PARAMETER TOTAL_PARAMETER IN(peak), IN(logs), IN(gradient), OUT(y),
-                                   const int elements, const int classes, const int positions, const int ignore_index,
-                                   const float smoothing) {
+kernel void cross_entropy_backward_direct(IN(x), IN(target), WEIGHT_PARAMETER TOTAL_PARAMETER IN(peak), IN(logs), IN(gradient), OUT(y),
+                                          const int elements, const int classes, const int positions, const int ignore_index,
+                                          const float smoothing) {
   const int element = (int)get_global_id(0);
   if (element >= elements) return;
   const int c = REMAINDER(element / positions, classes);
