@@ -120,7 +120,7 @@ std::vector<Tensor> checkpoint(const std::function<std::vector<Tensor>()>& f) {
   while (!open.empty()) {
     const auto node = std::move(open.back());
     open.pop_back();
-    if (is_leaf(*node) || node->sequence < first || !seen.insert(node.get()).second) continue;
+    if (is_leaf(*node) || node->order < first || !seen.insert(node.get()).second) continue;
     if (node->checkpoint == 0) node->checkpoint = id;  // otherwise it belongs to an inner call
     for (const auto& input : node->inputs) open.push_back(node_of(input));
     for (const auto& input : differentiated(*node)) open.push_back(node_of(input));

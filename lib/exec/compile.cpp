@@ -99,7 +99,7 @@ std::shared_ptr<Value> value_or_evaluated(const Tensor& tensor) {
 
 /// What the graph reads and was written down before `first`, or is a slot's value that waits: one value for all calls.
 std::vector<Tensor> from_outside(const exec::Work& work, std::uint64_t first) {
-  const auto is_outside = [&](const Node& node) { return node.sequence < first || node.slot != 0; };
+  const auto is_outside = [&](const Node& node) { return node.order < first || node.slot != 0; };
   std::vector<Tensor> found;
   const auto look_at = [&](const Tensor& tensor) {
     if (!exec::value_of(tensor) && is_outside(*node_of(tensor))) found.push_back(tensor);

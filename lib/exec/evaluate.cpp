@@ -255,7 +255,7 @@ void apply_left(std::vector<CallEffect> left) {
 void require_unfollowed(std::span<const Tensor> tensors, std::uint64_t first) {
   Walk walk;
   for (const auto& node : collect(tensors, walk).nodes)
-    if (node->sequence >= first && !node->effects.empty())
+    if (node->order >= first && !node->effects.empty())
       throw Error(fmt::format("compile: the function evaluates {}, which a parameter follows; it may only build graph",
                               node->op->name()));
 }

@@ -60,7 +60,7 @@ Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out)
       inputs(std::move(in)),
       outputs(std::move(out)),
       values(outputs.size()),
-      sequence(nodes_made++),
+      order(nodes_made++),
       scope(scope_now()) {
   if (op) find_aliases(specs_of(inputs));
   count_inputs();
@@ -72,7 +72,7 @@ Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out, const Spe
       inputs(std::move(in)),
       outputs(std::move(out)),
       values(outputs.size()),
-      sequence(nodes_made++),
+      order(nodes_made++),
       scope(scope_now()) {
   find_aliases(input_specs);
   count_inputs();
@@ -85,7 +85,7 @@ Node::Node(const Node& other, Tensors in)
       outputs(other.outputs),
       aliases(other.aliases),
       values(outputs.size()),
-      sequence(nodes_made++),
+      order(nodes_made++),
       scope(other.scope) {
   count_inputs();
   ++nodes_alive;

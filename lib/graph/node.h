@@ -133,7 +133,7 @@ struct Node {
   Specs outputs;
   std::vector<std::optional<Alias>> aliases;     ///< one per output, from Op::alias; empty where the outputs are computed
   ValueCells values;                             ///< one per output; empty until evaluated
-  const std::uint64_t sequence;                  ///< grows from node to node, in the program's order
+  const std::uint64_t order;                     ///< grows from node to node, in the program's order
   std::uint64_t checkpoint = 0;                  ///< the call of checkpoint() that made it; 0: none
   std::uint64_t slot = 0;                        ///< the slot of its value (lib/graph/slot.h): a leaf for gradients; 0: none
   const ScopePtr scope;                          ///< the scope of its construction
@@ -156,7 +156,7 @@ struct Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// The sequence number of the next node.
+  /// The order of the next node.
   static std::uint64_t next_sequence();
   /// The number of nodes alive in the process: tests show that a training loop does not leak.
   static std::int64_t alive();

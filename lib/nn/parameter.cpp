@@ -114,7 +114,7 @@ void Parameter::set(const Tensor& value) {
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
   if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
   if (!update) throw Error("a parameter cannot follow a tensor without an update");
-  if (auto* capture = capturing(); capture && (exec::value_of(value) || node_of(value)->sequence < capture->first)) {
+  if (auto* capture = capturing(); capture && (exec::value_of(value) || node_of(value)->order < capture->first)) {
     capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
     return;
   }

@@ -17,7 +17,7 @@ Tensors gradients_through(const Tensors& outputs, const Tensors& output_gradient
     if (!at.defined() || !gradient.defined()) return;
     auto& sum = arrived[{node_of(at).get(), output_of(at)}];
     sum = sum.defined() ? sum + gradient : gradient;
-    if (node_of(at)->op && node_of(at)->sequence >= first) open.emplace(node_of(at)->sequence, node_of(at));
+    if (node_of(at)->op && node_of(at)->order >= first) open.emplace(node_of(at)->order, node_of(at));
   };
   for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i]);
   while (!open.empty()) {

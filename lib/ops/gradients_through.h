@@ -7,7 +7,7 @@
 
 namespace clnet::ops {
 
-/// The gradients of `outputs` with respect to `inputs`, undefined where there is none. All nodes from sequence number `first` on
+/// The gradients of `outputs` with respect to `inputs`, undefined where there is none. All nodes from Node::order `first` on
 /// are looked through, none before. An input that is given twice gets its gradient at its first place.
 Tensors gradients_through(const Tensors& outputs, const Tensors& output_gradients, const Tensors& inputs, std::uint64_t first);
 

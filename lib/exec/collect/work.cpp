@@ -65,7 +65,7 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
     }
   }
   // In the program's order: each of several gradients is used up before the next is made, so that fewer are alive at once.
-  const auto earlier = [](const auto& a, const auto& b) { return a->sequence < b->sequence; };
+  const auto earlier = [](const auto& a, const auto& b) { return a->order < b->order; };
   std::sort(fresh.begin(), fresh.end(), earlier);
   auto& nodes = work_.nodes;
   const auto middle = static_cast<std::ptrdiff_t>(nodes.size());
