@@ -295,7 +295,7 @@ class Recorder {
   const Choosing& choosing() const { return choosing_; }
   /// Outputs that nothing reads or keeps.
   void set_unread(std::set<std::size_t> unread) { unread_ = std::move(unread); }
-  /// For the last operation of a sequence (Rewrite): the epilogues of the operations before it; each may be null.
+  /// For the last operation of fused groups (Rewrite): the epilogues of the operations before it; each may be null.
   void set_inner_epilogues(std::vector<Epilogue*> inner) { inner_epilogues_ = std::move(inner); }
 
   /// The configuration of the solver in recording.
@@ -338,8 +338,8 @@ class Recorder {
   /// EPILOGUE_PARAMETERS and stores EPILOGUE(value, index, channel); see kernels/epilogue.clh. Element i of the output has
   /// channel i / inner % channels. If several launches store parts of the output, each must call it.
   void epilogue(Launch& launch, std::int64_t channels, std::int64_t inner);
-  /// The same for operation `which` of a sequence (Rewrite), before its last one. The kernel gets the defines `name`_BODY, of one
-  /// value and its channel, `name`_PARAMETERS and `name`_ARGUMENTS, where operations follow.
+  /// The same for operation `which` of fused groups (Rewrite), before its last one. The kernel gets the defines `name`_BODY, of
+  /// one value and its channel, `name`_PARAMETERS and `name`_ARGUMENTS, where operations follow.
   void inner_epilogue(Launch& launch, std::size_t which, std::string_view name, std::int64_t channels, std::int64_t inner);
   /// Lets the launch compute the elements of IN(name) itself where elementwise operations produce them for this operation only;
   /// otherwise does nothing. Call it when all other arguments are set, before epilogue(): see kernels/prologue.clh.

@@ -104,27 +104,27 @@ std::set<std::size_t> unread_outputs(const Subgraph& graph, const Node& node) {
   return result;
 }
 
-/// The sequences of the operations' rewrites, by the group that records each.
-class Sequences {
+/// The fused groups of the operations' rewrites, by the group that records each.
+class GroupsToFuse {
  public:
-  Sequences(std::span<const Group> groups, const Subgraph& graph, const DeviceInfo& device, const Choosing& choosing)
+  GroupsToFuse(std::span<const Group> groups, const Subgraph& graph, const DeviceInfo& device, const Choosing& choosing)
       : ending_(groups.size()), inner_(groups.size()) {
     if (!choosing.options.fuses) return;
     for (const auto* rewrite : rewrites_of(graph))
-      for (auto& sequence : rewrite->sequences(groups, graph, device, choosing)) {
-        const auto end = sequence.groups.back();
-        for (const auto group : sequence.groups) inner_[group] = group != end;
-        ending_[end] = std::move(sequence);
+      for (auto& fused : rewrite->fused_groups(groups, graph, device, choosing)) {
+        const auto end = fused.groups.back();
+        for (const auto group : fused.groups) inner_[group] = group != end;
+        ending_[end] = std::move(fused);
       }
   }
 
   /// Whether a later group records this one.
   bool is_inner(std::size_t group) const { return inner_[group]; }
-  /// The sequence that ends with this group; std::nullopt: the group is computed alone.
-  const std::optional<Rewrite::Sequence>& ending_with(std::size_t group) const { return ending_[group]; }
+  /// The fused groups that end with this one; std::nullopt: the group is computed alone.
+  const std::optional<Rewrite::FusedGroups>& ending_with(std::size_t group) const { return ending_[group]; }
 
  private:
-  std::vector<std::optional<Rewrite::Sequence>> ending_;
+  std::vector<std::optional<Rewrite::FusedGroups>> ending_;
   std::vector<bool> inner_;
 };
 
@@ -153,7 +153,7 @@ class SubgraphLowering {
         choosing_{.options = std::move(how.options), .avoided = std::move(how.avoided), .list = how.list},
         groups_(fuse(graph, device, choosing_.options.fuses)),
         joined_(groups_, graph, choosing_.options.fuses),
-        sequences_(groups_, graph, device, choosing_),
+        fused_groups_(groups_, graph, device, choosing_),
         readers_(graph),
         ids_(graph) {
     recording_.set_lengths(std::move(how.lengths));
@@ -163,7 +163,7 @@ class SubgraphLowering {
     for (const auto& leaf : graph_.leaves())
       ids_.set(leaf, recording_.add_leaf(leaf.spec(), is_host_scalar(leaf, value_of(leaf).get())));
     for (std::size_t k = 0; k < groups_.size(); ++k)
-      if (!sequences_.is_inner(k)) add_group(k);
+      if (!fused_groups_.is_inner(k)) add_group(k);
     recording_.merge_prepacks();
     std::vector<ValueId> results;
     for (const auto& tensor : graph_.wanted()) results.push_back(id_of(tensor));
@@ -238,7 +238,7 @@ class SubgraphLowering {
     std::vector<ValueId> outputs;   ///< by its elementwise kernel
   };
 
-  /// Records the group's node, with the rest of its sequence, if it ends one. Returns whether its launches apply the group's
+  /// Records the group's node, with the groups fused before it, if it ends them. Returns whether its launches apply the group's
   /// elementwise kernel, whose inputs are given.
   bool add_node(std::size_t k, std::size_t start, const GroupValues& made, const std::vector<ValueId>& kernel_inputs) {
     const auto& group = groups_[k];
@@ -251,8 +251,8 @@ class SubgraphLowering {
     std::vector<ValueId> inputs;
     std::deque<FusedEpilogue> inner;
     std::vector<Epilogue*> inner_epilogues;
-    const auto& sequence = sequences_.ending_with(k);
-    for (auto member : sequence ? sequence->groups : std::vector{k}) {
+    const auto& fused = fused_groups_.ending_with(k);
+    for (auto member : fused ? fused->groups : std::vector{k}) {
       const auto& part = groups_[member];
       for (std::size_t i = 0; i < part.node->inputs.size(); ++i)
         inputs.push_back(i == 0 && !inputs.empty() ? -1 : id_of(part.node->inputs[i]));
@@ -266,7 +266,7 @@ class SubgraphLowering {
                       prologue ? &*prologue : nullptr, &reuses);
     recorder.set_inner_epilogues(std::move(inner_epilogues));
     recorder.set_unread(unread_outputs(graph_, *group.node));
-    record(*group.node, sequence, recorder);
+    record(*group.node, fused, recorder);
     if (recorder.leaves_unanswered())
       throw Error(fmt::format("{}: takes an epilogue or a prologue, but neither joins nor declines it; this is a fault of clnet",
                               group.node->op->name()));
@@ -282,14 +282,14 @@ class SubgraphLowering {
     return recorder.epilogue_joined();
   }
 
-  /// Records by the preferred solver, or as the end of a sequence.
-  void record(const Node& node, const std::optional<Rewrite::Sequence>& sequence, Recorder& recorder) {
+  /// Records by the preferred solver, or as the end of fused groups.
+  void record(const Node& node, const std::optional<Rewrite::FusedGroups>& fused, Recorder& recorder) {
     const auto packed = preferences_ ? readers_.packed(node) : Packed::once;
     const std::string list(solver_list(node));
-    if (auto choice = preferences_ && !sequence ? preferences_->choice(node, packed) : std::nullopt)
+    if (auto choice = preferences_ && !fused ? preferences_->choice(node, packed) : std::nullopt)
       choosing_.preferred.emplace(list, std::move(*choice));
-    if (sequence)
-      sequence->lower(recorder);
+    if (fused)
+      fused->lower(recorder);
     else
       node.op->lower(recorder);
     choosing_.preferred.reset();
@@ -305,7 +305,7 @@ class SubgraphLowering {
   Choosing choosing_;
   std::vector<Group> groups_;
   Joined joined_;
-  Sequences sequences_;
+  GroupsToFuse fused_groups_;
   Readers readers_;
   Recording recording_;
   ValueIds ids_;

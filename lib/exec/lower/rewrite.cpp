@@ -7,8 +7,8 @@ namespace clnet::exec {
 
 std::optional<Subgraph> Rewrite::nodes(const Subgraph&) const { return std::nullopt; }
 
-std::vector<Rewrite::Sequence> Rewrite::sequences(std::span<const Group>, const Subgraph&, const DeviceInfo&,
-                                                  const Choosing&) const {
+std::vector<Rewrite::FusedGroups> Rewrite::fused_groups(std::span<const Group>, const Subgraph&, const DeviceInfo&,
+                                                        const Choosing&) const {
   return {};
 }
 

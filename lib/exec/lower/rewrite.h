@@ -27,15 +27,15 @@ class Rewrite {
   virtual std::optional<Subgraph> nodes(const Subgraph& graph) const;
 
   /// Groups that are computed together. Each one after the first is the only reader of the result before, as its first input.
-  struct Sequence {
+  struct FusedGroups {
     std::vector<std::size_t> groups;  ///< ascending
     /// Records the launches for the last group's output. The recorder's inputs are those of the first group's node, then those of
     /// each later one; -1 stands for the result before.
     std::function<void(Recorder&)> lower;
   };
-  /// Runs during fusion. No group is in two sequences.
-  virtual std::vector<Sequence> sequences(std::span<const Group> groups, const Subgraph& graph, const DeviceInfo& device,
-                                          const Choosing& choosing) const;
+  /// Runs during fusion. No group is in two of them.
+  virtual std::vector<FusedGroups> fused_groups(std::span<const Group> groups, const Subgraph& graph, const DeviceInfo& device,
+                                                const Choosing& choosing) const;
 };
 
 /// The rewrites that the subgraph's operations name, each once.

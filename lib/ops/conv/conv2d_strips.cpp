@@ -72,9 +72,9 @@ class Neighbours {
 
 class Conv2dInStrips : public exec::Rewrite {
  public:
-  std::vector<Sequence> sequences(std::span<const exec::Group> groups, const exec::Subgraph& graph, const DeviceInfo& device,
-                                  const exec::Choosing& choosing) const override {
-    std::vector<Sequence> found;
+  std::vector<FusedGroups> fused_groups(std::span<const exec::Group> groups, const exec::Subgraph& graph,
+                                        const DeviceInfo& device, const exec::Choosing& choosing) const override {
+    std::vector<FusedGroups> found;
     // Who forces a solver of convolutions means each of them.
     const auto forced = exec::forced_solver("conv2d", choosing);
     if (forced && !forced->measured) return found;
