@@ -246,14 +246,14 @@ enum class Packed : std::uint8_t {
 };
 
 /// The number of equal readers of a value.
-struct Reuse {
+struct EqualReaders {
   std::int64_t alike = 1;  ///< operations of the recording with the same fields and this input
-  bool kept = false;       ///< the value is a parameter that nothing else reads, so it stays, as in inference
+  bool lasting = false;    ///< the value is a parameter that nothing else reads, so it stays, as in inference
 };
-class Reuses {
+class ReaderCounts {
  public:
-  virtual ~Reuses() = default;
-  virtual Reuse of(std::size_t input) const = 0;
+  virtual ~ReaderCounts() = default;
+  virtual EqualReaders of(std::size_t input) const = 0;
 };
 
 /// Elementwise operations that follow the operation in recording and are the only readers of its output.
@@ -282,7 +282,7 @@ class Recorder {
   /// References must outlive it.
   Recorder(Recording& recording, const DeviceInfo& device, const Choosing& choosing, std::vector<ValueId> inputs,
            std::vector<ValueId> outputs, Epilogue* epilogue = nullptr, Prologue* prologue = nullptr,
-           const Reuses* reuses = nullptr)
+           const ReaderCounts* counts = nullptr)
       : recording_(recording),
         device_(device),
         choosing_(choosing),
@@ -290,7 +290,7 @@ class Recorder {
         outputs_(std::move(outputs)),
         epilogue_(epilogue),
         prologue_(prologue),
-        reuses_(reuses) {}
+        reader_counts_(counts) {}
 
   const Choosing& choosing() const { return choosing_; }
   /// Outputs that nothing reads or keeps.
@@ -321,7 +321,7 @@ class Recorder {
   /// The same, but never kept for later runs.
   Ref prepack_once(Spec spec);
   /// The readers that prepacking the input would serve.
-  Reuse reuse(std::size_t input) const { return reuses_ ? reuses_->of(input) : Reuse{}; }
+  EqualReaders equal_readers(std::size_t input) const { return reader_counts_ ? reader_counts_->of(input) : EqualReaders{}; }
 
   /// See Recording.
   void expect_change(Ref leaf) { recording_.expect_change(leaf); }
@@ -367,7 +367,7 @@ class Recorder {
   Epilogue* epilogue_;
   std::vector<Epilogue*> inner_epilogues_;
   Prologue* prologue_;
-  const Reuses* reuses_;
+  const ReaderCounts* reader_counts_;
   bool epilogue_answered_ = false, prologue_answered_ = false;
   bool epilogue_joined_ = false;
   const Config* config_ = nullptr;

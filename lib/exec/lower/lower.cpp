@@ -128,10 +128,10 @@ class GroupsToFuse {
   std::vector<bool> inner_;
 };
 
-class ReusesOf : public Reuses {
+class ReaderCountsOf : public ReaderCounts {
  public:
-  ReusesOf(Readers& readers, const Node& node) : readers_(readers), node_(node) {}
-  Reuse of(std::size_t input) const override { return readers_.of(node_, input); }
+  ReaderCountsOf(Readers& readers, const Node& node) : readers_(readers), node_(node) {}
+  EqualReaders of(std::size_t input) const override { return readers_.of(node_, input); }
 
  private:
   Readers& readers_;
@@ -261,9 +261,9 @@ class SubgraphLowering {
       inner_epilogues.push_back(part.kernel ? &inner.back() : nullptr);
     }
 
-    const ReusesOf reuses(readers_, *group.node);
+    const ReaderCountsOf counts(readers_, *group.node);
     Recorder recorder(recording_, device_, choosing_, std::move(inputs), made.heads, epilogue ? &*epilogue : nullptr,
-                      prologue ? &*prologue : nullptr, &reuses);
+                      prologue ? &*prologue : nullptr, &counts);
     recorder.set_inner_epilogues(std::move(inner_epilogues));
     recorder.set_unread(unread_outputs(graph_, *group.node));
     record(*group.node, fused, recorder);

@@ -14,7 +14,7 @@ std::string how(const Node& node, std::size_t input) {
 
 }  // namespace
 
-Reuse Readers::of(const Node& node, std::size_t input) {
+EqualReaders Readers::of(const Node& node, std::size_t input) {
   auto& by_value = by_op_[std::string(node.op->name())];
   if (by_value.empty()) by_value = count(node.op->name());
   const auto root = graph_.root(node.inputs[input]).value;
@@ -30,8 +30,8 @@ Packed Readers::packed(const Node& node) {
   if (!packed) return Packed::once;
   const auto input = *packed;
   constexpr std::int64_t many = 4;
-  const auto reuse = of(node, input);
-  if (reuse.kept || reuse.alike >= many) return Packed::shared;
+  const auto readers = of(node, input);
+  if (readers.lasting || readers.alike >= many) return Packed::shared;
   const auto root = graph_.root(node.inputs[input]).value;
   return graph_.is_leaf(root) && node_of(graph_.leaves()[root])->slot == 0 ? Packed::leaf : Packed::once;
 }

@@ -19,7 +19,7 @@ class Readers {
   /// The subgraph must outlive it.
   explicit Readers(const Subgraph& graph) : graph_(graph) {}
 
-  Reuse of(const Node& node, std::size_t input);
+  EqualReaders of(const Node& node, std::size_t input);
   Packed packed(const Node& node);
 
  private:

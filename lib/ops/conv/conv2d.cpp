@@ -232,7 +232,7 @@ class Conv2d : public ConvOp {
   Problem describe(const exec::Recorder& r) const override {
     auto result = problem(r, r.input(0), r.input(1), r.output());
     if (r.input_count() == 3) result.bias = r.input(2);
-    result.reuse = r.reuse(1);
+    result.readers = r.equal_readers(1);
     return result;
   }
   const exec::SolverList<Problem>& solvers() const override { return forward_solvers; }
@@ -266,7 +266,7 @@ class Conv2dBackwardData : public ConvOp {
  private:
   Problem describe(const exec::Recorder& r) const override {
     auto result = problem(r, r.output(), r.input(1), r.input(0));
-    result.reuse = r.reuse(1);
+    result.readers = r.equal_readers(1);
     return result;
   }
   const exec::SolverList<Problem>& solvers() const override { return data_solvers; }

@@ -28,8 +28,8 @@ struct Conv2dProblem {
   /// Forward and for the gradient of the input.
   std::optional<DepthWindows> volume = {};
   exec::Ref x, weight, y;
-  exec::Ref bias;          ///< forward only; value -1: none
-  exec::Reuse reuse = {};  ///< of the weight
+  exec::Ref bias;                   ///< forward only; value -1: none
+  exec::EqualReaders readers = {};  ///< of the weight
   Dtype dtype = Dtype::f32;
 
   bool has_bias() const { return bias.value >= 0; }

@@ -265,14 +265,14 @@ std::optional<std::string> conv2d_packed_gpu_rejects(const Conv2dProblem& p, Con
 std::optional<std::string> conv2d_packed_gpu_declines(const Conv2dProblem& p, Conv2dDirection direction,
                                                       const DeviceInfo& device) {
   if (auto reason = conv2d_gpu_declines(p, direction, device)) return reason;
-  if (p.reuse.kept) return std::nullopt;
+  if (p.readers.lasting) return std::nullopt;
   // Else it is packed in every run. So much of a product's instructions is spared at least
   // (bench/notebook/2026-11-gpu-kernels.md). Another launch is for no less than the model can tell.
   constexpr double spared = 0.03, per_element = 64;
   const auto tile = GemmTile::of(conv2d_gpu_configs(p, direction, device).front());
   const auto packing =
       cost_of_moving(static_cast<double>(p.weight_size() + packed_size(p, direction, tile)), per_element, device);
-  if (static_cast<double>(p.reuse.alike) * spared * conv2d_gpu_cost(p, direction, device) <= 2 * packing)
+  if (static_cast<double>(p.readers.alike) * spared * conv2d_gpu_cost(p, direction, device) <= 2 * packing)
     return "packing the weight costs more than it spares";
   return std::nullopt;
 }

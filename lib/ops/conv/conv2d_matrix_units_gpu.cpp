@@ -84,7 +84,7 @@ std::optional<std::string> conv2d_packed_matrix_units_gpu_rejects(const Conv2dPr
 
 std::optional<std::string> conv2d_packed_matrix_units_gpu_declines(const Conv2dProblem& p, Conv2dDirection direction,
                                                                    const DeviceInfo& device) {
-  if (!p.reuse.kept) return "the weight will be another one next time";
+  if (!p.readers.lasting) return "the weight will be another one next time";
   return conv2d_matrix_units_gpu_declines(p, direction, device);
 }
 

@@ -108,7 +108,7 @@ class Matmul : public Op {
     problem.c = recorder.output();
     if (recorder.input_count() == 3) problem.bias = recorder.input(2);
     problem.dtype = a.dtype;
-    problem.reuse = recorder.reuse(1);
+    problem.readers = recorder.equal_readers(1);
     problem.transpose_a = options_.transpose_a;
     problem.transpose_b = options_.transpose_b;
     problem.m = c.shape[-2];

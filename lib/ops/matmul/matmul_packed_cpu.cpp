@@ -19,7 +19,7 @@ struct PackedTile {
 /// Products from which on packing may pay.
 constexpr std::int64_t many = 4;
 
-bool is_shared(const MatmulProblem& p) { return p.reuse.kept || p.reuse.alike >= many; }
+bool is_shared(const MatmulProblem& p) { return p.readers.lasting || p.readers.alike >= many; }
 
 /// Of at most 20 sums with 16 lanes, where more rows cost registers for their addresses; else of as many as hide how long an
 /// addition takes. Few rows have panels of their own there, as reading those is most of their work; all others share theirs.
@@ -67,7 +67,8 @@ std::optional<std::string> matmul_packed_cpu_declines(const MatmulProblem& p, co
   // Measured: panels are 1.05 to 1.25 times as fast as what lies transposed, one row already; made for one plan they cost as much
   // as they save in some 40 rows.
   constexpr std::int64_t enough_rows = 64;
-  if (!p.reuse.kept && p.reuse.alike * p.m < enough_rows) return "the products that read the same second factor have few rows";
+  if (!p.readers.lasting && p.readers.alike * p.m < enough_rows)
+    return "the products that read the same second factor have few rows";
   const auto width = vector_width(device);
   constexpr std::int64_t in_place = 192, few = 12, narrow_rows = 16, most_elements = 1 << 20;
   if (!p.transpose_b && p.m <= (width == 16 ? in_place : few)) return "reading it where it lies is as fast";

@@ -20,7 +20,7 @@ struct MatmulProblem {
   bool transpose_a = false, transpose_b = false;
   std::int64_t batch = 1;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< elements from one product's matrix to the next; 0: shared
-  exec::Reuse reuse = {};                                 ///< of b
+  exec::EqualReaders readers = {};                        ///< of b
 
   std::int64_t lda() const { return transpose_a ? m : k; }
   std::int64_t ldb() const { return transpose_b ? k : n; }
