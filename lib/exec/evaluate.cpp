@@ -105,7 +105,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
     // Compiling a new plan may run the program's on_compile() function, which may make handles.
     for (std::size_t i = 0; i < bindings.size(); ++i) bindings[i].may_overwrite = work.may_overwrite_now(i);
-    const auto result = plan->replay(*device, cache.arena(), cache.cached(), bindings, options.launch_batches);
+    const auto result = plan->replay(*device, cache.arena(), cache.prepacks(), bindings, options.launch_batches);
     first_batches = plan->take_first_run() || first_batches;
     // Their memory has new values: a late reader gets an error instead of a wrong number.
     for (const auto& leaf : result.overwritten) leaf->set_overwritten();

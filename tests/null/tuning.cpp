@@ -35,7 +35,7 @@ class Impostor : public Op {
 Subgraph graph_of(const Tensor& tensor) { return Subgraph(collect(std::span(&tensor, 1))); }
 
 void tune(Tuning& tuning, const Subgraph& graph, ocl::Context& context, const Tuning::Evaluate& evaluate) {
-  tuning.tune(graph, context, PlanCache::of(context).cached(), Options::now(), evaluate);
+  tuning.tune(graph, context, PlanCache::of(context).prepacks(), Options::now(), evaluate);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ std::vector<Tensor> network() {
   return {softmax(matmul(reshape(y, {1, 72}), leaf({72, 5})), 1), y};
 }
 
-/// A placed plan and two runs of it, on other leaves: the second one finds the cached values of the first, or some of its own.
+/// A placed plan and two runs of it, on other leaves: the second one finds the prepacked values of the first, or some of its own.
 struct Planned {
   Recording recording;
   std::vector<ValueId> keep;
@@ -103,7 +103,9 @@ struct Planned {
           break;
         }
         case Home::per_run: result[id] = {static_cast<std::uint64_t>((run + 1) * 10000) + id, 0, bytes}; break;
-        case Home::cached: result[id] = {static_cast<std::uint64_t>((same_leaves ? 1 : run + 1) * 1000000) + id, 0, bytes}; break;
+        case Home::prepacked:
+          result[id] = {static_cast<std::uint64_t>((same_leaves ? 1 : run + 1) * 1000000) + id, 0, bytes};
+          break;
       }
     }
     return result;
@@ -183,7 +185,7 @@ RunView mutated(const Planned& plan, const RunView& run, Random& random) {
       result.commands[below(random, run.commands.size())].left_out = true;
       break;
     }
-    case 6: {  // a cached value of other leaves
+    case 6: {  // a prepacked value of other leaves
       if (run.prepacks.empty()) break;
       const auto which = below(random, run.prepacks.size());
       if (run.prepacks[which].there) break;
@@ -216,7 +218,7 @@ RunView mutated(const Planned& plan, const RunView& run, Random& random) {
   return result;
 }
 
-/// The numbers of a run's results, of its leaves and of its cached values: whatever a later run, or a caller, finds.
+/// The numbers of a run's results, of its leaves and of its prepacked values: whatever a later run, or a caller, finds.
 std::vector<std::uint64_t> outcome(PlanOracle oracle, const Planned& plan, const RunView& original, const RunView& run) {
   oracle.run(run);
   std::vector<std::uint64_t> numbers;
@@ -225,7 +227,7 @@ std::vector<std::uint64_t> outcome(PlanOracle oracle, const Planned& plan, const
     const auto home = plan.placement.homes[id];
     const auto& place = original.places[id];
     const auto value = static_cast<ValueId>(id);
-    if ((home == Home::leaf || home == Home::cached) && place.buffer)
+    if ((home == Home::leaf || home == Home::prepacked) && place.buffer)
       numbers.push_back(oracle.number({value, 0, plan.recording.value(value).spec.bytes(), place.buffer, place.begin}));
   }
   return numbers;
@@ -260,7 +262,7 @@ TEST_CASE("of random mutations of plans the verifier finds at least 99 % of thos
       } catch (const Error&) {
         found = true;
       }
-      // A cached value may lie elsewhere and be right: only what the caller gets is compared then.
+      // A prepacked value may lie elsewhere and be right: only what the caller gets is compared then.
       const bool same = outcome(before, plan, second, run) == right;
       same ? (found ? ++refused : ++harmless) : (found ? ++changed : (++changed, ++missed));
     }

@@ -120,25 +120,25 @@ TEST_CASE("in place: two results of a launch over the same memory") {
   CHECK_THROWS_WITH(run.check(), Contains("which it writes, too"));
 }
 
-TEST_CASE("cached: the value is returned") {
+TEST_CASE("prepacked: the value is returned") {
   OfLeaf run;
   run.keep.push_back(run.small.value);
-  CHECK_THROWS_WITH(run.check(), Contains("is returned, but it is a cached value"));
+  CHECK_THROWS_WITH(run.check(), Contains("is returned, but it is a prepacked value"));
 }
 
-TEST_CASE("cached: a caller may write to what it is made of") {
+TEST_CASE("prepacked: a caller may write to what it is made of") {
   OfLeaf run;
   run.prepacks[0].imported = true;
   CHECK_THROWS_WITH(run.check(), Contains("memory that a caller may write to"));
 }
 
-TEST_CASE("cached: what it is made of changes") {
+TEST_CASE("prepacked: what it is made of changes") {
   OfLeaf run;
   run.recording.expect_change(run.x);
   CHECK_THROWS_WITH(run.check(), Contains("which changes"));
 }
 
-TEST_CASE("cached: it was made of other values") {
+TEST_CASE("prepacked: it was made of other values") {
   OfLeaf run;
   run.prepacks[0].there = true;
   REQUIRE_NOTHROW(run.check());

@@ -28,8 +28,8 @@ class Floors(unittest.TestCase):
     def test_the_way_through_exec(self):
         self.expect("lib/exec/place/placement.cpp", '#include "lib/exec/place/arena.h"\n#include "lib/exec/launch/recorder.h"\n')
         self.expect("lib/exec/evaluate.cpp", '#include "lib/exec/plan/cache.h"\n#include "lib/exec/statistics.h"\n')
-        self.expect("lib/exec/place/cached.cpp", '\n#include "lib/exec/plan/cache.h"\n',
-                    'lib/exec/place/cached.cpp:2: "lib/exec/plan/cache.h": in lib/exec, place comes before plan')
+        self.expect("lib/exec/place/prepack_cache.cpp", '\n#include "lib/exec/plan/cache.h"\n',
+                    'lib/exec/place/prepack_cache.cpp:2: "lib/exec/plan/cache.h": in lib/exec, place comes before plan')
         self.expect("lib/exec/plan/plan.cpp", '#include "lib/exec/evaluate.h"\n', "plan comes before lib/exec's own files")
         self.expect("lib/ops/matmul/matmul.cpp", '#include "lib/exec/choose/solver.h"\n')
         self.expect("lib/exec/generate/chain.cpp", "", "is in no floor")

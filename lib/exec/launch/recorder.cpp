@@ -182,7 +182,7 @@ Ref Recorder::prepack_once(Spec spec) {
 Ref Recorder::prepack(Spec spec, Ref source) {
   const auto id = prepack_once(std::move(spec)).value;
   const auto& root = recording_.value(recording_.value(source.value).root);
-  recording_.values_[static_cast<std::size_t>(id)].cached = root.leaf && !root.host_scalar;
+  recording_.values_[static_cast<std::size_t>(id)].from_leaves = root.leaf && !root.host_scalar;
   return {id, 0};
 }
 

@@ -180,8 +180,8 @@ class Recording {
     bool host_scalar = false;  ///< one-element leaf whose value the host knows
     ValueId root = -1;         ///< the value whose buffer contains this one (itself, unless it is a view)
     std::int64_t offset = 0;   ///< from the root's first element
-    bool cached = false;       ///< made from leaves only, and kept while they live
-    bool small = false;        ///< cached only where it is made repeatedly: see Prepack
+    bool from_leaves = false;  ///< made from leaves only, and prepacked while they live
+    bool small = false;        ///< prepacked only where it is made repeatedly: see Prepack
     bool prepacked = false;    ///< another layout of one value: made once, for all operations that need it
     ScopePtr scope = {};       ///< scope of the values
   };
@@ -202,7 +202,7 @@ class Recording {
   /// it.
   void keep_small(ValueId id) {
     auto& info = values_[static_cast<std::size_t>(id)];
-    info.cached = info.small = true;
+    info.from_leaves = info.small = true;
   }
   const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   std::size_t value_count() const { return values_.size(); }

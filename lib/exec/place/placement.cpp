@@ -21,7 +21,7 @@ class Placer {
       : recording_(recording), commands_(recording.commands()), keep_(keep), options_(options), count_(recording.value_count()) {}
 
   Placement operator()() {
-    find_prepacks(cached_values());
+    find_prepacks(prepacked_values());
     find_homes();
     lay_out_arena();
     if (options_.shares) find_donations();
@@ -32,14 +32,14 @@ class Placer {
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
   const Recording::ValueInfo& info(std::size_t id) const { return recording_.value(static_cast<ValueId>(id)); }
 
-  /// By root value: whether it is cached. A command's outputs are cached when all its inputs stay the same while the leaves do,
-  /// and all its outputs may be cached. A command that also writes other values takes its outputs from all.
-  std::vector<bool> cached_values() const {
-    std::vector<bool> cached(count_, false), changing(count_, false);
-    if (!options_.caches) return cached;
+  /// By root value: whether it is prepacked. A command's outputs are prepacked when all its inputs stay the same while the leaves
+  /// do, and all its outputs may be prepacked. A command that also writes other values takes its outputs from all.
+  std::vector<bool> prepacked_values() const {
+    std::vector<bool> prepacked(count_, false), changing(count_, false);
+    if (!options_.caches) return prepacked;
     for (std::size_t id = 0; id < count_; ++id)
-      if (const auto at = root(static_cast<ValueId>(id)); info(id).cached && !info(at).leaf) cached[at] = true;
-    for (auto id : keep_) cached[root(id)] = false;
+      if (const auto at = root(static_cast<ValueId>(id)); info(id).from_leaves && !info(at).leaf) prepacked[at] = true;
+    for (auto id : keep_) prepacked[root(id)] = false;
     for (auto leaf : recording_.changing()) changing[root(leaf)] = true;
     for (bool again = true; again;) {
       again = false;
@@ -47,21 +47,21 @@ class Placer {
         bool stays = std::holds_alternative<Launch>(command);
         for_each_ref(command, [&](Ref ref, bool writes) {
           const auto id = root(ref.value);
-          stays = stays && (cached[id] || (!writes && info(id).leaf && !changing[id]));
+          stays = stays && (prepacked[id] || (!writes && info(id).leaf && !changing[id]));
         });
         if (stays) continue;
         for_each_ref(command, [&](Ref ref, bool writes) {
           const auto id = root(ref.value);
-          again = again || (writes && cached[id]);
-          if (writes) cached[id] = false;
+          again = again || (writes && prepacked[id]);
+          if (writes) prepacked[id] = false;
         });
       }
     }
-    return cached;
+    return prepacked;
   }
 
-  /// Joins cached values that one command touches into one prepack.
-  void find_prepacks(const std::vector<bool>& cached) {
+  /// Joins prepacked values that one command touches into one prepack.
+  void find_prepacks(const std::vector<bool>& prepacked) {
     std::vector<std::size_t> group(count_);
     std::iota(group.begin(), group.end(), std::size_t{0});
     const auto representative = [&](std::size_t id) {
@@ -71,7 +71,7 @@ class Placer {
     const auto makes = [&](const Command& command) {
       std::size_t made = Placement::none;
       for_each_ref(command, [&](Ref ref, bool writes) {
-        if (writes && cached[root(ref.value)]) made = root(ref.value);
+        if (writes && prepacked[root(ref.value)]) made = root(ref.value);
       });
       return made;
     };
@@ -79,7 +79,7 @@ class Placer {
       const auto made = makes(command);
       if (made == Placement::none) continue;
       for_each_ref(command, [&](Ref ref, bool) {
-        if (cached[root(ref.value)]) group[representative(root(ref.value))] = representative(made);
+        if (prepacked[root(ref.value)]) group[representative(root(ref.value))] = representative(made);
       });
     }
     std::vector<std::size_t> prepack(count_, Placement::none);
@@ -95,11 +95,11 @@ class Placer {
       result_.prepack_of[i] = which;
       result_.prepacks[which].commands.push_back(i);
     }
-    for (auto& found : result_.prepacks) describe(found, cached);
+    for (auto& found : result_.prepacks) describe(found, prepacked);
   }
 
   /// Lists the sources of a prepack, and its text.
-  void describe(Prepack& prepack, const std::vector<bool>& cached) const {
+  void describe(Prepack& prepack, const std::vector<bool>& prepacked) const {
     std::string text;
     const auto add = [&](std::string_view part) { text += fmt::format("{}:{};", part.size(), part); };
     const auto number_in = [](std::vector<ValueId>& list, ValueId id) {
@@ -120,7 +120,7 @@ class Placer {
       for (const auto& arg : launch.arguments()) {
         if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
           const auto id = root(buffer->ref.value);
-          const bool leaf = !cached[id];
+          const bool leaf = !prepacked[id];
           const auto number = number_in(leaf ? prepack.leaves : prepack.values, static_cast<ValueId>(id));
           const auto offset = recording_.value(buffer->ref.value).offset + buffer->ref.offset;
           text += fmt::format("{}{}+{}x{},{}{};", leaf ? "leaf" : "value", number, offset, buffer->count,
@@ -168,7 +168,7 @@ class Placer {
         result_.homes[root(id)] = Home::per_run;
     }
     for (const auto& prepack : result_.prepacks)
-      for (auto id : prepack.values) result_.homes[static_cast<std::size_t>(id)] = Home::cached;
+      for (auto id : prepack.values) result_.homes[static_cast<std::size_t>(id)] = Home::prepacked;
   }
 
   void set_leaf(std::size_t id) {

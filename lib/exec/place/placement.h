@@ -14,8 +14,8 @@
 
 namespace clnet::exec {
 
-/// The home of a root value: a leaf of the caller, the arena, a buffer of its own for this run, or the cached values.
-enum class Home : std::uint8_t { nowhere, leaf, arena, per_run, cached };
+/// The home of a root value: a leaf of the caller, the arena, a buffer of its own for this run, or the prepacked values.
+enum class Home : std::uint8_t { nowhere, leaf, arena, per_run, prepacked };
 
 /// Values that launches make from leaves only, kept while these live. Either all of them are there, or none.
 struct Prepack {

@@ -77,7 +77,7 @@ class Verifier {
   }
 
   void operator()() {
-    check_cached();
+    check_prepacked();
     find_twins();
     find_hand_overs();
     for (std::size_t id = 0; id < run_.places.size(); ++id) {
@@ -94,7 +94,7 @@ class Verifier {
         for (auto id : placement_.prepacks[k].values) {
           if (one_of(id) != id) continue;
           check_apart(id);
-          protect(id, "a cached value");
+          protect(id, "a prepacked value");
           contents_[place(id).buffer].write(place(id).begin, place(id).begin + bytes(id), {id, place(id).begin, no_command});
         }
     for (now_ = 0; now_ < run_.commands.size(); ++now_) {
@@ -120,7 +120,7 @@ class Verifier {
       const auto home = placement_.homes[static_cast<std::size_t>(result.root)];
       if (home != Home::per_run && home != Home::leaf)
         fail(fmt::format("{} is returned, but it is {}", name(result.root),
-                         home == Home::cached ? "a cached value" : "kept for this run only"));
+                         home == Home::prepacked ? "a prepacked value" : "kept for this run only"));
       check_address(result);
       check_read(result, "the caller gets");
     }
@@ -140,14 +140,14 @@ class Verifier {
     if (bytes(id) > 0) protected_[place(id).buffer].push_back({place(id).begin, place(id).begin + bytes(id), id, what});
   }
 
-  /// Inputs may share memory with one another, a cached value with nothing.
+  /// Inputs may share memory with one another, a prepacked value with nothing.
   void check_apart(ValueId id) {
     for (const auto& range : protected_[place(id).buffer])
       if (place(id).begin < range.end && range.begin < place(id).begin + bytes(id))
-        fail(fmt::format("{} is cached where {} lies, {}", name(id), name(range.root), range.what));
+        fail(fmt::format("{} is prepacked where {} lies, {}", name(id), name(range.root), range.what));
   }
 
-  /// Prepacks that compute the same of the same values, as of a weight that two convolutions read, are one CachedPrepack.
+  /// Prepacks that compute the same of the same values, as of a weight that two convolutions read, are one Prepacked.
   void find_twins() {
     std::map<std::pair<std::string_view, std::vector<std::uint64_t>>, std::size_t> firsts;
     for (std::size_t k = 0; k < run_.prepacks.size(); ++k) {
@@ -191,23 +191,23 @@ class Verifier {
     contents_[place(to).buffer].write(place(to).begin, place(to).begin + bytes(to), {to, place(to).begin, now_});
   }
 
-  void check_cached() {
+  void check_prepacked() {
     for (std::size_t k = 0; k < run_.prepacks.size(); ++k) {
       const auto& prepack = run_.prepacks[k];
       const auto& first = placement_.prepacks[k].values.front();
       if (prepack.sources != prepack.made_from)
-        fail(fmt::format("{} is cached, but it was made from other values than this run's", name(first)));
+        fail(fmt::format("{} is prepacked, but it was made from other values than this run's", name(first)));
       if (!prepack.there && !prepack.kept) continue;
-      if (prepack.imported) fail(fmt::format("{} is cached, but made from memory that a caller may write to", name(first)));
+      if (prepack.imported) fail(fmt::format("{} is prepacked, but made from memory that a caller may write to", name(first)));
       for (auto leaf : placement_.prepacks[k].leaves)
         for (auto changing : recording_.changing())
-          if (changing == leaf) fail(fmt::format("{} is cached, but made from {}, which changes", name(first), name(leaf)));
+          if (changing == leaf) fail(fmt::format("{} is prepacked, but made from {}, which changes", name(first), name(leaf)));
     }
     for (std::size_t i = 0; i < run_.commands.size(); ++i) {
       const auto prepack = placement_.prepack_of[i];
       if (prepack == Placement::none || !run_.prepacks[prepack].there || run_.commands[i].left_out) continue;
       now_ = i;
-      fail("makes cached values that are there");
+      fail("makes prepacked values that are there");
     }
   }
 
@@ -328,7 +328,7 @@ class Verifier {
   const Recording& recording_;
   const Placement& placement_;
   std::size_t now_ = no_command;
-  std::unordered_map<ValueId, ValueId> twins_;                           ///< cached values that are one with another
+  std::unordered_map<ValueId, ValueId> twins_;                           ///< prepacked values that are one with another
   std::unordered_map<std::uint64_t, Bytes> contents_;                    ///< by buffer: what the run has written
   std::unordered_map<std::uint64_t, std::vector<Protected>> protected_;  ///< by buffer: what it must not write
   std::vector<HandOver> hand_overs_;

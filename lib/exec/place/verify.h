@@ -33,7 +33,7 @@ struct RunArgument {
 struct RunCommand {
   std::size_t command = 0;
   std::string_view name;
-  bool left_out = false;  ///< not launched: its cached values are there, its range is empty, or an alternative runs
+  bool left_out = false;  ///< not launched: its prepacked values are there, its range is empty, or an alternative runs
   std::vector<RunArgument> arguments;
 };
 
@@ -69,10 +69,10 @@ bool lies_in_place(const Recording& recording, const Placement& placement, const
 /// - every argument points to its value, within its buffer, and every read finds that value there;
 /// - nothing is written after it was read, except by arguments that are both read and written;
 /// - no write covers all of an earlier write before anything has read of that, unless declared (RunArgument::adds);
-/// - leaves, present cached values, and finished results and speculative outputs are not written; only the result
+/// - leaves, present prepacked values, and finished results and speculative outputs are not written; only the result
 ///   that takes its memory writes a donated leaf;
 /// - arguments of one launch overlap only where in-place is allowed (see grant_in_place);
-/// - cached values are made from unchanging values, match the sources of this run, and are not returned.
+/// - prepacked values are made from unchanging values, match the sources of this run, and are not returned.
 void verify(const RunView& run);
 
 /// The target of a kernel's argument.

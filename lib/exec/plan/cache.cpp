@@ -36,12 +36,12 @@ bool PlanCache::follow(StoredChoices choices) {
 void PlanCache::trim() {
   arena_.clear();
   speculative_outputs_.clear();
-  cached_.clear();
+  prepacks_.clear();
 }
 
 void PlanCache::evict(std::size_t bytes) {
   const auto freed = speculative_outputs_.evict(bytes);
-  if (freed < bytes) cached_.evict(bytes - freed);
+  if (freed < bytes) prepacks_.evict(bytes - freed);
 }
 
 std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, const Options& options,
@@ -70,7 +70,7 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   const Built built{*this, key};
   made = true;
   const auto graph = rewritten(Subgraph(work), options);
-  tuning_.tune(graph, device, cached_, options, evaluate);
+  tuning_.tune(graph, device, prepacks_, options, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();
   auto entry = build(std::move(key), work, graph, device, options);
@@ -114,7 +114,7 @@ PlanCache::CachedPlan PlanCache::build(std::string key, const Work& work, const 
   if (!fits(*plan, device)) {
     // Keeping values costs memory; computing values twice costs time in every run.
     if (!plan->speculative().empty()) plan = make(graph, device, {.options = options, .speculates = false});
-    if (!fits(*plan, device) && plan->cached_bytes() > 0)
+    if (!fits(*plan, device) && plan->prepacked_bytes() > 0)
       plan = make(graph, device, {.options = options, .speculates = false, .caches = false});
     const Subgraph once(work);
     auto again = fits(*plan, device) ? std::nullopt : rematerialized(once);
@@ -152,7 +152,7 @@ class Written {
     for (const auto& command : recording.commands())
       for_each_ref(command, [&](Ref ref, bool writes) {
         const auto root = recording.value(ref.value).root;
-        if (writes && !recording.value(root).cached) written_[static_cast<std::size_t>(root)] = true;
+        if (writes && !recording.value(root).from_leaves) written_[static_cast<std::size_t>(root)] = true;
       });
   }
 

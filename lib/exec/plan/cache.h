@@ -1,4 +1,4 @@
-// The state that all plans of a device share: the plans, the arena, the cached values; and the reasons for new plans.
+// The state that all plans of a device share: the plans, the arena, the prepacked values; and the reasons for new plans.
 #pragma once
 
 #include <condition_variable>
@@ -42,7 +42,7 @@ class PlanCache : public ocl::Context::Extension {
   bool is_built_beside() const;
   /// Call it with the context's lock held.
   Arena& arena() { return arena_; }
-  CachedValues& cached() { return cached_; }
+  PrepackCache& prepacks() { return prepacks_; }
   SpeculativeOutputs& speculative_outputs() { return speculative_outputs_; }
 
   /// The choices of all plans so far, for follow() in another process.
@@ -88,7 +88,7 @@ class PlanCache : public ocl::Context::Extension {
   std::list<CachedPlan> entries_;             ///< the last used first
   std::unordered_map<std::string_view, std::list<CachedPlan>::iterator> by_key_;
   Arena arena_;
-  CachedValues cached_;
+  PrepackCache prepacks_;
   SpeculativeOutputs speculative_outputs_;
   Tuning tuning_;
   std::set<std::string> foreseen_;  ///< kinds of subgraphs that were recorded with their lengths

@@ -17,8 +17,8 @@
 #include "lib/exec/collect/work.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/exec/place/arena.h"
-#include "lib/exec/place/cached.h"
 #include "lib/exec/place/placement.h"
+#include "lib/exec/place/prepack_cache.h"
 
 namespace clnet::exec {
 
@@ -65,7 +65,7 @@ class Plan {
   /// Enqueues all commands; `mode` as in Options. The context's lock is held. After any exception the next run is right. A leaf
   /// given beyond rewriting (MayOverwrite::all) is unchanged, or marked as overwritten; in that case the exception is
   /// LostInPlace. A call that the driver refuses is repeated first.
-  RunResult replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
+  RunResult replay(ocl::Context& device, Arena& arena, PrepackCache& prepacks, const std::vector<Binding>& leaves,
                    std::optional<LaunchBatchMode> mode);
 
   /// Call it when the first run is done.
@@ -80,9 +80,9 @@ class Plan {
   /// Bytes of the intermediates with the arena's sharing, and without.
   std::size_t planned_bytes() const { return placement_.layout.bytes(); }
   std::size_t naive_bytes() const { return placement_.naive_bytes; }
-  /// Bytes of further buffers of every run, or of the first; and the part of the cached values.
-  std::size_t own_bytes() const { return bytes_at(Home::per_run) + cached_bytes(); }
-  std::size_t cached_bytes() const { return bytes_at(Home::cached); }
+  /// Bytes of further buffers of every run, or of the first; and the part of the prepacked values.
+  std::size_t own_bytes() const { return bytes_at(Home::per_run) + prepacked_bytes(); }
+  std::size_t prepacked_bytes() const { return bytes_at(Home::prepacked); }
   /// Tells holders to ask for a new plan.
   void retire() { retired_ = true; }
   bool is_retired() const { return retired_; }

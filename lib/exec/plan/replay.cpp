@@ -15,8 +15,8 @@ namespace clnet::exec {
 
 class Plan::Run : public HostContext {
  public:
-  Run(Plan& plan, ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves)
-      : plan_(plan), placement_(plan.placement_), device_(device), arena_(arena), cached_(cached), leaves_(leaves) {
+  Run(Plan& plan, ocl::Context& device, Arena& arena, PrepackCache& prepacks, const std::vector<Binding>& leaves)
+      : plan_(plan), placement_(plan.placement_), device_(device), arena_(arena), prepack_cache_(prepacks), leaves_(leaves) {
     locations_.resize(placement_.homes.size());
     for (std::size_t id = 0; id < locations_.size(); ++id) {
       if (placement_.homes[id] != Home::leaf || !placement_.needs_buffer[id]) continue;
@@ -101,8 +101,8 @@ class Plan::Run : public HostContext {
   struct FoundPrepack {
     std::vector<std::uint64_t> sources, scalars;
     bool imported = false;
-    CachedPrepackPtr there;
-    std::shared_ptr<CachedPrepack> made;
+    PrepackedPtr there;
+    std::shared_ptr<Prepacked> made;
   };
 
   const Spec& spec(std::size_t id) const { return plan_.recording_.value(static_cast<ValueId>(id)).spec; }
@@ -120,7 +120,7 @@ class Plan::Run : public HostContext {
       found.imported = found.imported || location.buffer->imported();
     }
     for (auto leaf : prepack.scalars) found.scalars.push_back(bits_of(leaf, spec(static_cast<std::size_t>(leaf)).dtype));
-    if (is_kept(found)) found.there = cached_.find(*prepack.text, found.sources, found.scalars);
+    if (is_kept(found)) found.there = prepack_cache_.find(*prepack.text, found.sources, found.scalars);
     return found;
   }
 
@@ -129,7 +129,7 @@ class Plan::Run : public HostContext {
 
   void place(const Prepack& prepack, FoundPrepack& found) {
     if (!found.there) {
-      found.made = std::make_shared<CachedPrepack>(CachedPrepack{prepack.text, found.sources, found.scalars, {}, prepack.small});
+      found.made = std::make_shared<Prepacked>(Prepacked{prepack.text, found.sources, found.scalars, {}, prepack.small});
       for (auto id : prepack.values) found.made->buffers.push_back(allocate(static_cast<std::size_t>(id)));
     }
     const auto& buffers = found.there ? found.there->buffers : found.made->buffers;
@@ -138,11 +138,11 @@ class Plan::Run : public HostContext {
   }
 
   void publish(const Prepack& prepack, FoundPrepack& found) {
-    if (cached_.publish(std::move(found.made)))
-      for (auto leaf : prepack.leaves) locations_[static_cast<std::size_t>(leaf)].leaf->made_of_it = &cached_;
+    if (prepack_cache_.publish(std::move(found.made)))
+      for (auto leaf : prepack.leaves) locations_[static_cast<std::size_t>(leaf)].leaf->made_of_it = &prepack_cache_;
   }
 
-  /// Whether the command only makes cached values that exist, or its alternative runs.
+  /// Whether the command only makes prepacked values that exist, or its alternative runs.
   bool is_left_out(const PreparedCommand& prepared) const {
     const auto prepack = placement_.prepack_of[prepared.command];
     if (prepack != Placement::none && prepacks_[prepack].there) return true;
@@ -307,7 +307,7 @@ class Plan::Run : public HostContext {
   const Placement& placement_;
   ocl::Context& device_;
   Arena& arena_;
-  CachedValues& cached_;
+  PrepackCache& prepack_cache_;
   const std::vector<Binding>& leaves_;
   std::vector<Location> locations_;
   std::vector<FoundPrepack> prepacks_;
@@ -316,17 +316,17 @@ class Plan::Run : public HostContext {
   std::vector<std::shared_ptr<DeviceValue>> results_;
 };
 
-Plan::RunResult Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
+Plan::RunResult Plan::replay(ocl::Context& device, Arena& arena, PrepackCache& prepacks, const std::vector<Binding>& leaves,
                              std::optional<LaunchBatchMode> mode) {
   std::unique_ptr<Run> run;
   try {
-    run = std::make_unique<Run>(*this, device, arena, cached, leaves);
+    run = std::make_unique<Run>(*this, device, arena, prepacks, leaves);
   } catch (const DeviceError&) {
     // Another plan may have left a larger arena than needed here. If freeing it does not help, the error names this plan's own
     // need.
     if (arena.bytes() == 0) throw;
     arena.clear();
-    run = std::make_unique<Run>(*this, device, arena, cached, leaves);
+    run = std::make_unique<Run>(*this, device, arena, prepacks, leaves);
   }
   return (*run)(mode);
 }

@@ -147,13 +147,13 @@ void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& 
 class SolverBenchmark {
  public:
   /// `seconds`: after which no more choices are tried, but for the reference solver.
-  SolverBenchmark(const Node& node, Packed packed, ocl::Context& device, CachedValues& cached, const Tuning::Evaluate& evaluate,
+  SolverBenchmark(const Node& node, Packed packed, ocl::Context& device, PrepackCache& prepacks, const Tuning::Evaluate& evaluate,
                   double seconds)
       : node_(node),
         hints_(hints_of(node)),
         packed_(packed),
         device_(device),
-        cached_(cached),
+        prepacks_(prepacks),
         evaluate_(evaluate),
         seconds_(seconds) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs_.push_back(leaf(i, node.inputs[i].spec()));
@@ -262,7 +262,7 @@ class SolverBenchmark {
   void forget_packed(const Tensors& inputs) {
     if (packed_ != Packed::once || !hints_.packed) return;
     const auto value = value_of(inputs[*hints_.packed]);
-    if (const auto* there = dynamic_cast<const DeviceValue*>(value.get())) cached_.drop(there->id);
+    if (const auto* there = dynamic_cast<const DeviceValue*>(value.get())) prepacks_.drop(there->id);
   }
 
   double timed(const Tensors& inputs) {
@@ -293,7 +293,7 @@ class SolverBenchmark {
   TuningHints hints_;
   Packed packed_;
   ocl::Context& device_;
-  CachedValues& cached_;
+  PrepackCache& prepacks_;
   const Tuning::Evaluate& evaluate_;
   double seconds_;
   Slot slot_;
@@ -439,7 +439,7 @@ std::map<std::string, Tuning::Problem> Tuning::open_problems(const Subgraph& gra
   return problems;
 }
 
-void Tuning::tune(const Subgraph& graph, ocl::Context& device, CachedValues& cached, const Options& options,
+void Tuning::tune(const Subgraph& graph, ocl::Context& device, PrepackCache& prepacks, const Options& options,
                   const Evaluate& evaluate) {
   // Who has nothing to measure never waits: the thread that measures may wait for that one's plan, which is a trial's if its
   // solver is forced.
@@ -461,7 +461,7 @@ void Tuning::tune(const Subgraph& graph, ocl::Context& device, CachedValues& cac
   for (const auto& [text, problem] : ordered) {
     if (since(start) > *budget_) break;
     const auto* node = problem.node;
-    SolverBenchmark benchmark(*node, problem.packed, device, cached, evaluate, *budget_ - since(start));
+    SolverBenchmark benchmark(*node, problem.packed, device, prepacks, evaluate, *budget_ - since(start));
     const auto trials = benchmark();
     // Without the reference solver (it may have failed, too) there is nothing to compare with.
     if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(solver_list(*node)).back()) continue;

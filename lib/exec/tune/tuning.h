@@ -17,7 +17,7 @@
 #include "lib/exec/collect/subgraph.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/exec/options/config.h"
-#include "lib/exec/place/cached.h"
+#include "lib/exec/place/prepack_cache.h"
 
 namespace clnet::exec {
 
@@ -69,7 +69,8 @@ class Tuning : public Preferences {
   /// Evaluates by Options::now(), which forces the solver of the trial.
   using Evaluate = std::function<void(std::span<const Tensor>)>;
   /// Measures the unknown heavy operations, if and as long as CLNET_TUNE allows.
-  void tune(const Subgraph& graph, ocl::Context& device, CachedValues& cached, const Options& options, const Evaluate& evaluate);
+  void tune(const Subgraph& graph, ocl::Context& device, PrepackCache& prepacks, const Options& options,
+            const Evaluate& evaluate);
   /// The preferred choice for a node: from a checkpoint, else measured; std::nullopt: neither.
   std::optional<Choice> choice(const Node& node, Packed packed = Packed::once) const override;
   /// Notes that a node was recorded with this choice.

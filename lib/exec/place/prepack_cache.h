@@ -18,7 +18,7 @@
 namespace clnet::exec {
 
 /// The values of one Prepack, made from certain leaves. Their launches are enqueued.
-struct CachedPrepack {
+struct Prepacked {
   std::shared_ptr<const std::string> text;  ///< the way they were made
   std::vector<std::uint64_t> sources;       ///< ids of the DeviceValues that they were made from
   std::vector<std::uint64_t> scalars;       ///< bits of the host scalars
@@ -27,14 +27,14 @@ struct CachedPrepack {
 
   std::size_t bytes() const;
 };
-using CachedPrepackPtr = std::shared_ptr<const CachedPrepack>;
+using PrepackedPtr = std::shared_ptr<const Prepacked>;
 
 /// Any thread may call it. A run holds its entries; others may be dropped at any time.
-class CachedValues final : public MadeOfValues {
+class PrepackCache final : public MadeOfValues {
  public:
   /// The entry with this text, these sources and these scalars; null where there is none.
-  CachedPrepackPtr find(const std::string& text, const std::vector<std::uint64_t>& sources,
-                        const std::vector<std::uint64_t>& scalars);
+  PrepackedPtr find(const std::string& text, const std::vector<std::uint64_t>& sources,
+                    const std::vector<std::uint64_t>& scalars);
   /// The most bytes of small entries.
   static constexpr std::size_t most_small = 16 << 20;
 
@@ -44,7 +44,7 @@ class CachedValues final : public MadeOfValues {
   /// A small entry is kept only when offered a second time with the same sources and scalars. It is dropped once others of
   /// `most_small` bytes were used later. A value read once, as from a data set's tensors or random numbers, is not worth its
   /// memory.
-  bool publish(CachedPrepackPtr entry);
+  bool publish(PrepackedPtr entry);
   /// A source is gone.
   void drop(std::uint64_t source) override;
   /// Drops at least `bytes` bytes of entries that no run holds, the least recently used first.
@@ -54,13 +54,13 @@ class CachedValues final : public MadeOfValues {
   std::size_t bytes() const;
 
  private:
-  using Entries = std::list<CachedPrepackPtr>;  ///< the last used first
+  using Entries = std::list<PrepackedPtr>;  ///< the last used first
   static std::size_t hash(const std::string& text, const std::vector<std::uint64_t>& sources);
   Entries::iterator lookup(const std::string& text, const std::vector<std::uint64_t>& sources);
   /// Call it with the mutex held; the entry's memory is freed with the result.
-  CachedPrepackPtr remove(Entries::iterator entry);
+  PrepackedPtr remove(Entries::iterator entry);
   /// Whether the same entry was offered before, as far as remembered.
-  bool is_known(const CachedPrepack& entry);
+  bool is_known(const Prepacked& entry);
 
   mutable std::mutex mutex_;
   Entries entries_;

@@ -1,4 +1,4 @@
-#include "lib/exec/place/cached.h"
+#include "lib/exec/place/prepack_cache.h"
 
 #include <algorithm>
 
@@ -10,20 +10,20 @@ std::size_t combined(std::size_t hash, std::uint64_t value) { return hash * 0x9E
 
 }  // namespace
 
-std::size_t CachedPrepack::bytes() const {
+std::size_t Prepacked::bytes() const {
   std::size_t total = 0;
   for (const auto& buffer : buffers) total += buffer->bytes();
   return total;
 }
 
-std::size_t CachedValues::hash(const std::string& text, const std::vector<std::uint64_t>& sources) {
+std::size_t PrepackCache::hash(const std::string& text, const std::vector<std::uint64_t>& sources) {
   // The sources tell most apart: of two prepacks of the same weights, the length of the text does.
   std::size_t result = text.size();
   for (auto source : sources) result = combined(result, source);
   return result;
 }
 
-CachedValues::Entries::iterator CachedValues::lookup(const std::string& text, const std::vector<std::uint64_t>& sources) {
+PrepackCache::Entries::iterator PrepackCache::lookup(const std::string& text, const std::vector<std::uint64_t>& sources) {
   const auto [begin, end] = by_key_.equal_range(hash(text, sources));
   for (auto at = begin; at != end; ++at) {
     const auto& entry = **at->second;
@@ -32,8 +32,8 @@ CachedValues::Entries::iterator CachedValues::lookup(const std::string& text, co
   return entries_.end();
 }
 
-CachedPrepackPtr CachedValues::find(const std::string& text, const std::vector<std::uint64_t>& sources,
-                                    const std::vector<std::uint64_t>& scalars) {
+PrepackedPtr PrepackCache::find(const std::string& text, const std::vector<std::uint64_t>& sources,
+                                const std::vector<std::uint64_t>& scalars) {
   const std::lock_guard lock(mutex_);
   const auto found = lookup(text, sources);
   if (found == entries_.end() || (*found)->scalars != scalars) return nullptr;
@@ -41,7 +41,7 @@ CachedPrepackPtr CachedValues::find(const std::string& text, const std::vector<s
   return *found;
 }
 
-CachedPrepackPtr CachedValues::remove(Entries::iterator at) {
+PrepackedPtr PrepackCache::remove(Entries::iterator at) {
   auto entry = *at;
   const auto forget = [&](auto& index, const auto& key) {
     const auto [begin, end] = index.equal_range(key);
@@ -58,7 +58,7 @@ CachedPrepackPtr CachedValues::remove(Entries::iterator at) {
   return entry;
 }
 
-bool CachedValues::is_known(const CachedPrepack& entry) {
+bool PrepackCache::is_known(const Prepacked& entry) {
   constexpr std::size_t most_remembered = 1 << 14;
   auto key = combined(hash(*entry.text, entry.sources), std::hash<std::string_view>()(*entry.text));
   for (auto scalar : entry.scalars) key = combined(key, scalar);
@@ -68,8 +68,8 @@ bool CachedValues::is_known(const CachedPrepack& entry) {
   return false;
 }
 
-bool CachedValues::publish(CachedPrepackPtr entry) {
-  std::vector<CachedPrepackPtr> gone;
+bool PrepackCache::publish(PrepackedPtr entry) {
+  std::vector<PrepackedPtr> gone;
   const std::lock_guard lock(mutex_);
   if (entry->small && !is_known(*entry)) return false;
   // Scalars that change from run to run would fill the memory with values that nobody asks for again.
@@ -87,15 +87,15 @@ bool CachedValues::publish(CachedPrepackPtr entry) {
   return true;
 }
 
-void CachedValues::drop(std::uint64_t source) {
-  std::vector<CachedPrepackPtr> gone;
+void PrepackCache::drop(std::uint64_t source) {
+  std::vector<PrepackedPtr> gone;
   const std::lock_guard lock(mutex_);
   for (auto found = by_source_.find(source); found != by_source_.end(); found = by_source_.find(source))
     gone.push_back(remove(found->second));
 }
 
-void CachedValues::evict(std::size_t bytes) {
-  std::vector<CachedPrepackPtr> gone;
+void PrepackCache::evict(std::size_t bytes) {
+  std::vector<PrepackedPtr> gone;
   const std::lock_guard lock(mutex_);
   for (auto at = entries_.end(); bytes > 0 && at != entries_.begin();) {
     --at;
@@ -105,18 +105,18 @@ void CachedValues::evict(std::size_t bytes) {
   }
 }
 
-void CachedValues::clear() {
-  std::vector<CachedPrepackPtr> gone;
+void PrepackCache::clear() {
+  std::vector<PrepackedPtr> gone;
   const std::lock_guard lock(mutex_);
   while (!entries_.empty()) gone.push_back(remove(entries_.begin()));
 }
 
-std::size_t CachedValues::count() const {
+std::size_t PrepackCache::count() const {
   const std::lock_guard lock(mutex_);
   return entries_.size();
 }
 
-std::size_t CachedValues::bytes() const {
+std::size_t PrepackCache::bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t total = 0;
   for (const auto& entry : entries_) total += entry->bytes();

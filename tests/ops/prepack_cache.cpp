@@ -34,20 +34,20 @@ using Floats = std::vector<float>;
 /// The call of a Twice that throws: the first or the second, or none.
 int failing_call = 0;
 
-/// y = 2 x through a cached copy of x, with a call of the host before and after it.
+/// y = 2 x through a prepacked copy of x, with a call of the host before and after it.
 class Twice : public Op {
  public:
   std::string_view name() const override { return "twice"; }
   Specs infer(const Specs& inputs) const override { return inputs; }
   void lower(exec::Recorder& recorder) const override {
-    const auto x = recorder.input(0), cached = recorder.prepack(recorder.spec(x), x);
+    const auto x = recorder.input(0), prepacked = recorder.prepack(recorder.spec(x), x);
     const auto middle = recorder.temporary(recorder.spec(x));
     const auto count = recorder.spec(x).shape.numel();
     const char* source =
         "#include \"clnet.clh\"\n"
         "kernel void add(IN(a), IN(b), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, LOAD(a, i) + LOAD(b, i)); }\n"
         "kernel void copy(IN(a), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, LOAD(a, i)); }\n";
-    recorder.generated("twice", source, "copy").in("a", x).out("y", cached).range({count}).define("TYPE_b", "f32");
+    recorder.generated("twice", source, "copy").in("a", x).out("y", prepacked).range({count}).define("TYPE_b", "f32");
     const auto call = [](int number) {
       return exec::HostCall{"call",
                             {},
@@ -60,14 +60,14 @@ class Twice : public Op {
     recorder.host(call(1));
     recorder.generated("twice", source, "copy").in("a", x).out("y", middle).range({count}).define("TYPE_b", "f32");
     recorder.host(call(2));
-    recorder.generated("twice", source, "add").in("a", cached).in("b", middle).out("y", recorder.output()).range({count});
+    recorder.generated("twice", source, "add").in("a", prepacked).in("b", middle).out("y", recorder.output()).range({count});
   }
 };
 
 Tensor twice(const Tensor& x) { return apply(std::make_shared<Twice>(), {x}); }
 Floats run(const Tensor& x) { return twice(x).to_vector<float>(); }
 
-exec::CachedValues& cached() { return exec::PlanCache::of(*context_of(Device::current())).cached(); }
+exec::PrepackCache& prepacks() { return exec::PlanCache::of(*context_of(Device::current())).prepacks(); }
 
 /// While it lives, a call of each Twice throws.
 struct Failing {
@@ -89,26 +89,26 @@ TEST_CASE("what is made of a leaf is kept while that lives, for every plan that 
     CHECK(launches_of([&] { CHECK(run(other) == Floats{10, 12}); }) == 2);
     // Another plan.
     CHECK(launches_of([&] { CHECK(sum(softmax(twice(x), 0)).item<float>() == Approx(1)); }) == 4);
-    CHECK(cached().count() == 2);
+    CHECK(prepacks().count() == 2);
   }
-  CHECK(cached().count() == 1);
+  CHECK(prepacks().count() == 1);
   Device::current().trim();
-  CHECK(cached().count() == 0);
+  CHECK(prepacks().count() == 0);
   CHECK(launches_of([&] { CHECK(run(x) == Floats{2, 4}); }) == 3);
 }
 
-TEST_CASE("cached values count as memory in use, and go first when it is short") {
+TEST_CASE("prepacked values count as memory in use, and go first when it is short") {
   auto device = Device::current();
   device.trim();
   constexpr std::int64_t count = 1 << 18;  // 1 MiB
   const Tensor x = Tensor::from(Floats(count, 1.0F), {count});
   eval({twice(x)});
-  CHECK(cached().bytes() >= 4 * count);
+  CHECK(prepacks().bytes() >= 4 * count);
   {
     const test::MemoryLimit limit(device.memory().in_use + (1 << 20));
     const Tensor big = ones({count + count / 2});
     CHECK_NOTHROW(big.eval());
-    CHECK(cached().count() == 0);
+    CHECK(prepacks().count() == 0);
   }
   CHECK(run(x)[5] == 2);
 }
@@ -117,11 +117,11 @@ TEST_CASE("a small value of leaves is made twice, and kept from then on") {
   Device::current().trim();
   const Tensor x = Tensor::from({1.0F, 2.0F, 4.0F}), rows = Tensor::from(Floats(3, 1.0F), {1, 3});
   const auto run_once = [&] { return launches_of([&] { matmul(rows, reshape(exp(x * 0.5), {3, 1})).eval(); }); };
-  const auto before = cached().count();
+  const auto before = prepacks().count();
   const auto first = run_once();
-  CHECK(cached().count() == before);
+  CHECK(prepacks().count() == before);
   CHECK(run_once() == first);
-  CHECK(cached().count() == before + 1);
+  CHECK(prepacks().count() == before + 1);
   CHECK(run_once() == first - 1);
 }
 
@@ -135,31 +135,31 @@ TEST_CASE("a data set of small tensors is not held twice") {
   const auto epoch = [&] {
     for (const auto& image : data) matmul(weights, reshape(exp(image * 1e-3), {elements, 1})).eval();
   };
-  const auto count = cached().count(), bytes = cached().bytes();
+  const auto count = prepacks().count(), bytes = prepacks().bytes();
   epoch();
-  CHECK(cached().count() == count);
+  CHECK(prepacks().count() == count);
   for (int i = 0; i < 2; ++i) epoch();
-  CHECK(cached().count() > count);
-  CHECK(cached().bytes() <= bytes + exec::CachedValues::most_small);
-  CHECK(exec::CachedValues::most_small < images * elements * sizeof(float));
+  CHECK(prepacks().count() > count);
+  CHECK(prepacks().bytes() <= bytes + exec::PrepackCache::most_small);
+  CHECK(exec::PrepackCache::most_small < images * elements * sizeof(float));
 }
 
 TEST_CASE("nothing that is made with random numbers is kept") {
   const Tensor x = Tensor::from({1.0F, 2.0F, 4.0F}), rows = Tensor::from(Floats(3, 1.0F), {1, 3});
-  const auto before = cached().count();
+  const auto before = prepacks().count();
   for (int i = 0; i < 5; ++i) {
     matmul(rows, reshape(exp(dropout(x, 0.5)), {3, 1})).eval();
-    CHECK(cached().count() == before);
+    CHECK(prepacks().count() == before);
   }
 }
 
 TEST_CASE("scalars that change leave one value") {
   const Tensor x = Tensor::from({1.0F, 2.0F, 4.0F}), rows = Tensor::from(Floats(6, 1.0F), {2, 3});
-  const auto before = cached().count();
+  const auto before = prepacks().count();
   for (const double scale : {1.0, 2.0, 3.0}) {
     const Tensor y = matmul(rows, reshape(exp(x * scale), {3, 1}));
     CHECK(y.to_vector<float>()[0] == Approx(std::exp(scale) + std::exp(2 * scale) + std::exp(4 * scale)));
-    CHECK(cached().count() <= before + 1);
+    CHECK(prepacks().count() <= before + 1);
   }
 }
 
@@ -240,7 +240,7 @@ TEST_CASE("nothing is kept of memory that a caller may write to") {
   CHECK(run(x) == Floats{6, 8});
 }
 
-TEST_CASE("a cached value is that of the weights at hand") {
+TEST_CASE("a prepacked value is that of the weights at hand") {
   const Tensor x = Tensor::from(Floats(32, 0.5F), {4, 8}), other = Tensor::from(Floats(32, 0.25F), {4, 8});
   CHECK(run(x)[0] == 1);
   CHECK(run(other)[0] == 0.5F);
@@ -257,12 +257,12 @@ TEST_CASE("parameters that a plan updates are not prepacked for later runs") {
   auto model = nn::Sequential{nn::Conv2d{3, 8, 3, {.padding = 1}}, nn::Flatten{}, nn::Linear{8 * 36, 3}};
   auto sgd = optim::SGD{model, {.learning_rate = 0.1}};
   const Tensor images = ones({2, 3, 6, 6}), labels = Tensor::from({0, 1});
-  const auto before = cached().count();
+  const auto before = prepacks().count();
   for (int step = 0; step < 3; ++step) sgd.step(cross_entropy(model(images), labels));
-  CHECK(cached().count() <= before + 1);  // at most of the images
+  CHECK(prepacks().count() <= before + 1);  // at most of the images
 }
 
-TEST_CASE("with a buffer for each value, nothing in place and nothing cached, results are the same to the bit") {
+TEST_CASE("with a buffer for each value, nothing in place and nothing prepacked, results are the same to the bit") {
   const auto results = [] {
     manual_seed(5);
     Tensors all;
@@ -289,13 +289,13 @@ TEST_CASE("with a buffer for each value, nothing in place and nothing cached, re
   };
   const auto normal = results(), again = results();
   const exec::NoMemorySharing apart;
-  const auto kept = cached().count();
+  const auto kept = prepacks().count();
   CHECK(results() == normal);
-  CHECK(cached().count() == kept);
+  CHECK(prepacks().count() == kept);
   CHECK(again == normal);
 }
 
-TEST_CASE("a plan that makes one cached value of one leaf twice finds it once") {
+TEST_CASE("a plan that makes one prepacked value of one leaf twice finds it once") {
   const auto twice = [](const Tensor& x) { return apply(std::make_shared<Twice>(), {x}); };
   const Tensor x = Tensor::from({1.0F, 2.0F});
   eval({twice(x)});
@@ -351,7 +351,7 @@ TEST_CASE("a layer's weight is packed once for inference, and anew when it was t
   const auto infer = [&] { return layer(x).to_vector<float>(); };
   for (int round = 0; round < 2; ++round) {
     const auto first = infer();
-    CHECK(cached().count() == 1);
+    CHECK(prepacks().count() == 1);
     CHECK(launches_of([&] { CHECK(infer() == first); }) == 1);
     {
       const exec::ForceSolver direct("matmul", "direct");
@@ -360,7 +360,7 @@ TEST_CASE("a layer's weight is packed once for inference, and anew when it was t
     }
     // A step packs nothing that would be kept.
     sgd.step(sum(layer(x)));
-    CHECK(cached().count() == 0);
+    CHECK(prepacks().count() == 0);
   }
 }
 
@@ -374,7 +374,7 @@ TEST_CASE(
   const exec::ForceSolver packed("conv2d", "packed_gpu{m=16,n=16}");
   for (int round = 0; round < 2; ++round) {
     const auto first = infer();
-    CHECK(cached().count() == 1);
+    CHECK(prepacks().count() == 1);
     CHECK(launches_of([&] { CHECK(infer() == first); }) == 1);
     {
       const exec::ForceSolver direct("conv2d", "direct");
@@ -382,7 +382,7 @@ TEST_CASE(
       for (std::size_t k = 0; k < first.size(); ++k) CHECK(first[k] == Approx(wanted[k]).epsilon(1e-5).margin(1e-5));
     }
     sgd.step(sum(layer(x)));
-    CHECK(cached().count() == 0);
+    CHECK(prepacks().count() == 0);
   }
 }
 
