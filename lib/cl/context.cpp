@@ -201,8 +201,8 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   };
   const bool marked = (launches_.load(std::memory_order_relaxed) + 1) % launches_per_mark == 0;
   cl::Event event;
-  const auto parts = split_launch(global, local, info_.max_groups_across);
-  for (const auto& [offset, size] : parts) {
+  const auto pieces = split_launch(global, local, info_.max_groups_across);
+  for (const auto& [offset, size] : pieces) {
     event = {};
     const auto enqueue = [&, &offset = offset, &size = size] {
       queue_->with([&](const cl::CommandQueue& queue) {
@@ -232,8 +232,8 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
       }
     }
     enqueued();
-    // The first part carries the bytes and operations of all.
-    profile(event, &offset == &parts.front().offset ? cost : Cost{cost.name, cost.detail, 0, 0, cost.scope});
+    // The first piece carries the bytes and operations of all.
+    profile(event, &offset == &pieces.front().offset ? cost : Cost{cost.name, cost.detail, 0, 0, cost.scope});
   }
   launches_.fetch_add(1, std::memory_order_relaxed);
   if (!marked) return;

@@ -33,12 +33,12 @@ bool is_split(const std::vector<std::size_t>& global, const std::vector<std::siz
   return false;
 }
 
-std::vector<LaunchPart> split_launch(const cl::NDRange& global, const cl::NDRange& local, std::size_t most) {
+std::vector<LaunchPiece> split_launch(const cl::NDRange& global, const cl::NDRange& local, std::size_t most) {
   const auto dimensions = global.dimensions();
   const auto items = most_items(dimensions, local.dimensions() ? local.get() : nullptr, most);
   std::array<std::size_t, 3> all{1, 1, 1};
   std::copy_n(global.get(), dimensions, all.begin());
-  std::vector<LaunchPart> result;
+  std::vector<LaunchPiece> result;
   for (std::size_t z = 0; z < all[2]; z += std::min(items[2], all[2]))
     for (std::size_t y = 0; y < all[1]; y += std::min(items[1], all[1]))
       result.push_back({range(dimensions, {0, y, z}),

@@ -13,7 +13,7 @@
 #include "lib/exec/collect/work.h"
 #include "lib/exec/evaluate.h"
 #include "lib/exec/options/options.h"
-#include "lib/exec/parts.h"
+#include "lib/exec/partitions.h"
 #include "lib/graph/scope.h"
 
 namespace clnet {
@@ -76,7 +76,7 @@ void look_for_anomaly(std::span<const Tensor> tensors, const std::shared_ptr<ocl
   for (const auto& tensor : tensors) forget_speculative(tensor);
   Walk walk;
   const auto work = collect(tensors, walk);
-  const auto devices = Parts::devices(work, wanted, tensors);
+  const auto devices = Partitions::devices(work, wanted, tensors);
   const auto copies = private_copy(work);
   for (std::size_t k = 0; k < copies.nodes.size(); ++k) {
     const auto& node = copies.nodes[k];

@@ -15,7 +15,7 @@
 #include "lib/cl/compile_watch.h"
 #include "lib/exec/collect/effects.h"
 #include "lib/exec/evaluate.h"
-#include "lib/exec/parts.h"
+#include "lib/exec/partitions.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/slot.h"
 
@@ -58,7 +58,7 @@ struct Built {
 
   std::mutex mutex;
   std::vector<std::pair<std::weak_ptr<ocl::Context>, std::shared_ptr<exec::Plan>>> plans;
-  std::shared_ptr<exec::Parts> parts;  ///< of the last call in which it took more than one plan
+  std::shared_ptr<exec::Partitions> partitions;  ///< of the last call in which it took more than one plan
 
   bool serves(const std::vector<Tensor>& given, const Switches& now) const {
     return inputs.size() == given.size() && switches == now &&
@@ -220,7 +220,7 @@ class Call {
     read_slots();
     if (built_.work.nodes.empty()) {
       change_slots();
-    } else if (exec::Parts::are_needed(built_.work, values_)) {
+    } else if (exec::Partitions::are_needed(built_.work, values_)) {
       run_parts();
     } else {
       run_plan();
@@ -270,14 +270,14 @@ class Call {
   }
 
   void run_parts() {
-    std::shared_ptr<exec::Parts> parts;
+    std::shared_ptr<exec::Partitions> partitions;
     {
       const std::lock_guard lock(built_.mutex);
-      if (!built_.parts || !built_.parts->serves(values_))
-        built_.parts = std::make_shared<exec::Parts>(built_.work, values_, nullptr, std::span<const Tensor>());
-      parts = built_.parts;
+      if (!built_.partitions || !built_.partitions->serves(values_))
+        built_.partitions = std::make_shared<exec::Partitions>(built_.work, values_, nullptr, std::span<const Tensor>());
+      partitions = built_.partitions;
     }
-    parts->run(leaves_, values_, options_, [&](const exec::Results& made, std::span<const exec::Work::Result>) {
+    partitions->run(leaves_, values_, options_, [&](const exec::Results& made, std::span<const exec::Work::Result>) {
       results_ = made;
       change_slots();
     });

@@ -20,7 +20,7 @@
 #include "lib/exec/anomaly.h"
 #include "lib/exec/collect/copy.h"
 #include "lib/exec/collect/effects.h"
-#include "lib/exec/parts.h"
+#include "lib/exec/partitions.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/capture.h"
@@ -216,9 +216,9 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
     for (const auto& [device, values] : outputs) PlanCache::of(*device).speculative_outputs().add(values);
     for (const auto& node : work.nodes) node->past.store(Node::Past::computed, std::memory_order_relaxed);
   };
-  if (Parts::are_needed(work, work.values)) {
-    Parts parts(work, work.values, wanted, asked);
-    parts.run(work.leaves, work.values, options, publish);
+  if (Partitions::are_needed(work, work.values)) {
+    Partitions partitions(work, work.values, wanted, asked);
+    partitions.run(work.leaves, work.values, options, publish);
     return left;
   }
   std::shared_ptr<Plan> plan;

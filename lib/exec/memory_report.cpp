@@ -14,7 +14,7 @@
 #include "lib/exec/collect/value.h"
 #include "lib/exec/lower/lower.h"
 #include "lib/exec/lower/rewrite.h"
-#include "lib/exec/parts.h"
+#include "lib/exec/partitions.h"
 #include "lib/exec/place/placement.h"
 
 namespace clnet {
@@ -23,17 +23,17 @@ namespace exec {
 
 namespace {
 
-struct Part {
+struct Row {
   std::size_t bytes = 0, values = 0, largest = 0;
   Spec spec;  ///< of the largest
 };
 
-void add(Part& part, std::size_t bytes, const Spec& spec) {
-  part.bytes += bytes;
-  ++part.values;
-  if (bytes < part.largest) return;
-  part.largest = bytes;
-  part.spec = spec;
+void add(Row& row, std::size_t bytes, const Spec& spec) {
+  row.bytes += bytes;
+  ++row.values;
+  if (bytes < row.largest) return;
+  row.largest = bytes;
+  row.spec = spec;
 }
 
 /// A root value in the arena: its bytes, and the first and last command that use its memory.
@@ -77,12 +77,12 @@ std::string report(const Recording& recording, const Placement& placement, std::
   for (std::size_t i = 1; i < alive.size(); ++i) alive[i] += alive[i - 1] - ending[i];
   const auto peak = static_cast<std::size_t>(std::max_element(alive.begin(), alive.end()) - alive.begin());
 
-  std::map<std::string, Part> parts;
+  std::map<std::string, Row> rows;
   for (const auto& use : all) {
     const auto& info = recording.value(use.value);
-    if (use.first <= peak && peak <= use.last) add(parts[to_string(info.scope)], use.bytes, info.spec);
+    if (use.first <= peak && peak <= use.last) add(rows[to_string(info.scope)], use.bytes, info.spec);
   }
-  std::vector<std::pair<std::string, Part>> sorted(parts.begin(), parts.end());
+  std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
 
   const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
@@ -90,10 +90,10 @@ std::string report(const Recording& recording, const Placement& placement, std::
                           mib(result_bytes));
   text += fmt::format("{:>10.2f} MiB  intermediates, which share memory; {:.2f} at once at most, of them in\n",
                       mib(placement.layout.bytes()), mib(alive[peak]));
-  for (const auto& [scope, part] : sorted)
+  for (const auto& [scope, row] : sorted)
     text +=
-        fmt::format("{:>10.2f} MiB    {:<40} {:>4} {}, the largest {}\n", mib(part.bytes), scope.empty() ? "(no scope)" : scope,
-                    part.values, part.values == 1 ? "value" : "values", to_string(part.spec));
+        fmt::format("{:>10.2f} MiB    {:<40} {:>4} {}, the largest {}\n", mib(row.bytes), scope.empty() ? "(no scope)" : scope,
+                    row.values, row.values == 1 ? "value" : "values", to_string(row.spec));
   return text;
 }
 
@@ -126,11 +126,12 @@ std::string memory_report(std::span<const Tensor> results) {
     if (!tensor.defined()) throw Error("memory_report: a result is undefined");
   exec::Effects effects(results);
   const auto work = effects.collect();
-  if (!exec::Parts::are_needed(work, work.values)) return exec::report(work, exec::device_with_values(work.values)->info());
-  const exec::Parts parts(work, work.values, nullptr, {});
+  if (!exec::Partitions::are_needed(work, work.values)) return exec::report(work, exec::device_with_values(work.values)->info());
+  const exec::Partitions partitions(work, work.values, nullptr, {});
   std::string text;
-  for (const auto* part : parts.list())
-    text += fmt::format("{}:\n{}", exec::label(part->device->info()), exec::report(part->work, part->device->info()));
+  for (const auto* partition : partitions.list())
+    text +=
+        fmt::format("{}:\n{}", exec::label(partition->device->info()), exec::report(partition->work, partition->device->info()));
   return text;
 }
 

@@ -39,16 +39,16 @@ double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, do
   return result;
 }
 
-struct Choice {
+struct TileSplit {
   double cost;
   GemmTile tile;
   std::int64_t parts;
 };
 
 /// Each tile with its best split; the best of these first.
-std::vector<Choice> choices(const GemmExtents& extents, std::span<const RatedTile> rated, double per_element,
-                            const DeviceInfo& device) {
-  std::vector<Choice> result;
+std::vector<TileSplit> tile_splits(const GemmExtents& extents, std::span<const RatedTile> rated, double per_element,
+                                   const DeviceInfo& device) {
+  std::vector<TileSplit> result;
   for (const auto& known : rated) {
     const auto most = most_gemm_parts(extents.m * extents.n * extents.batch);
     auto parts = std::max<std::int64_t>(1, ceil_div(extents.k, longest_gemm_sum));
@@ -57,7 +57,7 @@ std::vector<Choice> choices(const GemmExtents& extents, std::span<const RatedTil
       if (cost(extents, known, more, per_element, device) < cost(extents, known, parts, per_element, device)) parts = more;
     result.push_back({cost(extents, known, parts, per_element, device), known.tile, parts});
   }
-  std::stable_sort(result.begin(), result.end(), [](const Choice& a, const Choice& b) { return a.cost < b.cost; });
+  std::stable_sort(result.begin(), result.end(), [](const TileSplit& a, const TileSplit& b) { return a.cost < b.cost; });
   return result;
 }
 
@@ -126,7 +126,7 @@ std::int64_t most_gemm_parts(std::int64_t elements) {
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<const RatedTile> rated, double per_element,
                                        const DeviceInfo& device) {
   std::vector<exec::Config> result;
-  for (const auto& choice : choices(extents, rated, per_element, device)) result.push_back(choice.tile.config(choice.parts));
+  for (const auto& split : tile_splits(extents, rated, per_element, device)) result.push_back(split.tile.config(split.parts));
   return result;
 }
 
@@ -135,7 +135,7 @@ std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceI
 }
 
 double gemm_cost(const GemmExtents& extents, const DeviceInfo& device) {
-  return choices(extents, tiles_for(device), per_element_of_f32, device).front().cost;
+  return tile_splits(extents, tiles_for(device), per_element_of_f32, device).front().cost;
 }
 
 }  // namespace clnet::ops

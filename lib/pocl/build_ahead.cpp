@@ -26,18 +26,19 @@ namespace {
 constexpr std::size_t fewest = 4;
 
 /// Those that wait for the next plan, by what they were made for; and whose turn it is.
-struct Kept {
+struct WaitingWorkers {
   std::timed_mutex turn;
   std::map<std::string, std::unique_ptr<Workers>> workers;
 };
 
-Kept& kept() {
-  static auto& instance = *new Kept;
+WaitingWorkers& waiting_workers() {
+  static auto& instance = *new WaitingWorkers;
   return instance;
 }
 
-std::unique_ptr<Workers>& kept_for(const DeviceInfo& device, const BuildProcesses& processes) {
-  return kept().workers[fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name)];
+std::unique_ptr<Workers>& waiting_workers_for(const DeviceInfo& device, const BuildProcesses& processes) {
+  return waiting_workers()
+      .workers[fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name)];
 }
 
 /// Has so many processes compile the kernels, whose jobs these are: how many of them are. `keep`: where those are that have
@@ -78,7 +79,7 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
                         const ocl::BuildProgress& progress, const ocl::ProgramBuilt& built) {
   if (!processes.apart && (processes.count <= 1 || kernels.size() < fewest)) return 0;
   // One plan at a time: the next one may want the same kernels.
-  std::unique_lock lock(kept().turn, std::defer_lock);
+  std::unique_lock lock(waiting_workers().turn, std::defer_lock);
   while (!lock.try_lock_for(std::chrono::milliseconds(50)))
     if (progress) progress(0);
   auto jobs = jobs_of(device, kernels, notes_of(processes));
@@ -86,7 +87,7 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
   for (const auto& job : jobs) wanted += job.kernels.size();
   if (!processes.apart && (jobs.size() < 2 || wanted < fewest)) return 0;
   const auto compiled = compile(device, kernels, std::move(jobs), processes.count, processes,
-                                processes.apart ? &kept_for(device, processes) : nullptr, {}, {progress, built});
+                                processes.apart ? &waiting_workers_for(device, processes) : nullptr, {}, {progress, built});
   if (!processes.apart) return compiled;
   const auto ends = noted(device, kernels, processes);
   if (std::find(ends.begin(), ends.end(), Noted::nothing) != ends.end())
@@ -98,7 +99,7 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
 
 void end_build_processes() {
   // Whoever is at it ends them, or they see that this process has ended.
-  if (const std::unique_lock lock(kept().turn, std::try_to_lock); lock) kept().workers.clear();
+  if (const std::unique_lock lock(waiting_workers().turn, std::try_to_lock); lock) waiting_workers().workers.clear();
 }
 
 BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> kernels, BuildProcesses processes)

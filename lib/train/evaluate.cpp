@@ -13,7 +13,7 @@ namespace clnet::train {
 namespace {
 
 /// What one batch adds, on the device until it is read.
-struct Part {
+struct BatchSums {
   Tensor loss, correct;
   Tensor counted;       ///< labels that count; undefined: all
   std::int64_t labels;  ///< or targets
@@ -98,14 +98,14 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
   const nn::KeptModes kept(model);
   model.inference();
   double loss_sum = 0, correct = 0, count = 0;
-  std::vector<Part> waiting;
+  std::vector<BatchSums> waiting;
   const auto read = [&] {
-    for (const auto& part : waiting) {
-      const double labels = part.counted.defined() ? part.counted.item<double>() : static_cast<double>(part.labels);
+    for (const auto& sums : waiting) {
+      const double labels = sums.counted.defined() ? sums.counted.item<double>() : static_cast<double>(sums.labels);
       if (labels == 0) continue;
-      loss_sum += part.loss.item<double>() * labels;
+      loss_sum += sums.loss.item<double>() * labels;
       count += labels;
-      if (part.correct.defined()) correct += part.correct.item<double>();
+      if (sums.correct.defined()) correct += sums.correct.item<double>();
     }
     waiting.clear();
   };

@@ -354,7 +354,7 @@ TEST_CASE("a value that others read, too, and one that is dear are computed by k
   CHECK(kernels({sum(a + filled({19}, 2, Dtype::f32), {1})}) == 2);  // a row for all
 }
 
-TEST_CASE("large sums in stages begin and end with other operations") {
+TEST_CASE("large sums in levels begin and end with other operations") {
   const Tensor a = filled({3, 300007}, 1, Dtype::f32), b = filled({3, 300007}, 2, Dtype::f32);
   with_each_solver(
       "reduce", [&] { sum(a).eval(); },

@@ -22,7 +22,7 @@ TEST_CASE("pieces cover a range once, in whole groups, and none is too large") {
   for (const auto& [global, local] : launches) {
     const auto dimensions = global.dimensions();
     const auto group = [&, &local = local](std::size_t i) { return local.dimensions() ? local.get()[i] : 1; };
-    const auto parts = split_launch(global, local, most);
+    const auto pieces = split_launch(global, local, most);
     std::size_t items = 0, all = 1;
     bool whole = true;
     for (std::size_t i = 0; i < dimensions; ++i) {
@@ -32,9 +32,9 @@ TEST_CASE("pieces cover a range once, in whole groups, and none is too large") {
     const std::vector<std::size_t> sizes(global.get(), global.get() + dimensions),
         groups(local.get(), local.get() + local.dimensions());
     CHECK(is_split(sizes, groups, most) == !whole);
-    CHECK((parts.size() == 1) == whole);
-    if (whole) CHECK(parts[0].offset.dimensions() == 0);
-    for (const auto& [offset, size] : parts) {
+    CHECK((pieces.size() == 1) == whole);
+    if (whole) CHECK(pieces[0].offset.dimensions() == 0);
+    for (const auto& [offset, size] : pieces) {
       REQUIRE(size.dimensions() == dimensions);
       std::size_t count = 1;
       for (std::size_t i = 0; i < dimensions; ++i) {

@@ -148,7 +148,7 @@ void Collector::find_may_overwrite(const std::vector<Seen>& seen, const Donation
         if (stays[k]) allowed = MayOverwrite::nothing;
       } else if (node.checkpoint == 0 && node.outputs.size() == 1 &&
                  (seen[k] == Seen::asked || (seen[k] == Seen::inside && in_slot[k]))) {
-        allowed = MayOverwrite::parts;
+        allowed = MayOverwrite::ranges;
       }
     }
   }

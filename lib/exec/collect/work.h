@@ -17,10 +17,10 @@ namespace clnet::exec {
 inline ValueCell& cell_of(const Tensor& tensor) { return node_of(tensor)->values[static_cast<std::size_t>(output_of(tensor))]; }
 inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return cell_of(tensor).get(); }
 
-/// The values that may overwrite a leaf's memory, if the evaluation is its last reader. nothing: no value. parts: a partial
+/// The values that may overwrite a leaf's memory, if the evaluation is its last reader. nothing: no value. ranges: a partial
 /// rewrite that may be repeated after a failure (Launch::if_in_place). all: any elementwise result, as the caller has offered
 /// (DonationOffer).
-enum class MayOverwrite : std::uint8_t { nothing, parts, all };
+enum class MayOverwrite : std::uint8_t { nothing, ranges, all };
 
 /// Offers the memory of `leaves`, each the value of a slot. After success the caller sets all these slots to
 /// `results` and drops the graph between. Its only handle of a leaf is the slot's; of the results it has uncounted() tensors

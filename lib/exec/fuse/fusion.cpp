@@ -147,7 +147,7 @@ class Fusion {
     std::set<Index> found;
     for (auto reader : grouping_.readers(k)) {
       count_planning(1);
-      if (!grouping_.elementwise(reader) || grouping_.reads_part(reader, k)) return;
+      if (!grouping_.elementwise(reader) || grouping_.reads_elsewhere(reader, k)) return;
       for (auto group : grouping_.where(reader))
         if (group != home) found.insert(group);
     }

@@ -20,7 +20,7 @@ bool contains(const std::vector<Index>& list, Index k) { return std::find(list.b
 
 Grouping::Grouping(const Subgraph& graph) : graph_(graph), groups_(count()), order_(count()) {
   for (auto* flags : {&elementwise_, &view_, &is_result_, &is_first_result_, &written_}) flags->resize(count());
-  for (auto* lists : {&reads_, &readers_, &parts_, &where_}) lists->resize(count());
+  for (auto* lists : {&reads_, &readers_, &elsewhere_, &where_}) lists->resize(count());
   for (auto& seen : seen_) seen.resize(count());
   home_.resize(count());
   for (Index k = 0; k < count(); ++k) {
@@ -37,7 +37,7 @@ Grouping::Grouping(const Subgraph& graph) : graph_(graph), groups_(count()), ord
       if (source == none) continue;
       reads_[k].push_back(source);
       if (readers_[source].empty() || readers_[source].back() != k) readers_[source].push_back(k);
-      if (node_of(source_of(input)) != node(source) || window) parts_[k].push_back(source);
+      if (node_of(source_of(input)) != node(source) || window) elsewhere_[k].push_back(source);
     }
   }
   for (const auto& tensor : graph.wanted()) {
@@ -48,7 +48,7 @@ Grouping::Grouping(const Subgraph& graph) : graph_(graph), groups_(count()), ord
   }
 }
 
-bool Grouping::reads_part(Index reader, Index source) const { return contains(parts_[reader], source); }
+bool Grouping::reads_elsewhere(Index reader, Index source) const { return contains(elsewhere_[reader], source); }
 
 bool Grouping::computes(Index id, Index k) const {
   const auto& group = groups_[id];
@@ -164,7 +164,8 @@ class Grouping::Search {
 std::optional<Grouping::Joint> Grouping::joint(Index from, Index to) const {
   bool parts = false;
   for_each_member(to, [&](Index k) {
-    parts = parts || std::any_of(parts_[k].begin(), parts_[k].end(), [&](Index source) { return computes(from, source); });
+    parts =
+        parts || std::any_of(elsewhere_[k].begin(), elsewhere_[k].end(), [&](Index source) { return computes(from, source); });
   });
   if (parts || order_.before(to, from)) return std::nullopt;
   return Search(*this, from, to)();
@@ -293,7 +294,7 @@ void Grouping::check() const {
     if (!std::is_sorted(group.members.begin(), group.members.end())) fail(id, "is out of order");
     for_each_member(id, [&](Index k) {
       if (!contains(where_[k], id)) fail(id, "computes what it does not know of");
-      for (auto part : parts_[k])
+      for (auto part : elsewhere_[k])
         if (computes(id, part)) fail(id, "computes a value that it reads at other places");
     });
     for_each_source(id, [&](Index source, Index) {

@@ -48,7 +48,7 @@ class Grouping {
   const std::vector<Index>& reads(Index k) const { return reads_[k]; }
   const std::vector<Index>& readers(Index k) const { return readers_[k]; }
   /// Whether it reads elements of the other's value at other places than its own.
-  bool reads_part(Index reader, Index source) const;
+  bool reads_elsewhere(Index reader, Index source) const;
 
   const Group& group(Index id) const { return groups_[id]; }
   Index home(Index k) const { return home_[k]; }
@@ -106,7 +106,7 @@ class Grouping {
   // By node:
   std::vector<bool> elementwise_, view_, is_result_, is_first_result_, written_;
   std::vector<std::vector<Index>> reads_, readers_;
-  std::vector<std::vector<Index>> parts_;  ///< the part of reads_ with elements at other places
+  std::vector<std::vector<Index>> elsewhere_;  ///< the part of reads_ with elements at other places
   std::vector<Index> home_;
   std::vector<std::vector<Index>> where_;
   // By group:

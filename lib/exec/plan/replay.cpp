@@ -157,7 +157,7 @@ class Plan::Run : public HostContext {
       const auto& binding = leaves_[static_cast<std::size_t>(donation.from)];
       const auto& from = locations_[static_cast<std::size_t>(donation.from)];
       // A rewritten leaf keeps its value if the evaluation fails, so only the evaluation's own leaf may be rewritten.
-      if (binding.may_overwrite != (donation.repeatable ? MayOverwrite::parts : MayOverwrite::all)) continue;
+      if (binding.may_overwrite != (donation.repeatable ? MayOverwrite::ranges : MayOverwrite::all)) continue;
       if (!sole_owner(*from.leaf) || from.first != 0) continue;
       locations_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;
       granted_.push_back(donation);

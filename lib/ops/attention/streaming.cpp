@@ -101,15 +101,15 @@ Tensor product_of_rows(const Tensor& a, const Tensor& b) { return matmul(a, b, {
 Tensor row_sums(const Tensor& x) { return sum(x, {-1}, true); }
 
 /// Everything that gradients of attention are made of, in f32, the heads that share keys as rows of one matrix.
-struct Parts {
+struct GradientInputs {
   Tensor q, k, v, g;
   Tensor weights;  ///< P
-  Tensor kept;     ///< by what weights are multiplied; undefined: nothing is dropped
+  Tensor mask;     ///< by what weights are multiplied; undefined: nothing is dropped
   Tensor towards;  ///< the gradient of P: g v^T, where kept
   Tensor delta;    ///< its mean over each row, weighted by P
   Shape all;       ///< of the weights, with all of q's heads
 
-  Parts(const Attention& a, const Tensor& gradient) : all(a.q.shape().with(-1, a.keys())) {
+  GradientInputs(const Attention& a, const Tensor& gradient) : all(a.q.shape().with(-1, a.keys())) {
     const auto joined = [&](const Tensor& x) {
       return reshape(as_f32(x), Shape{x.size(0), a.k.size(1), x.size(1) / a.k.size(1) * x.size(2), x.size(3)});
     };
@@ -119,11 +119,11 @@ struct Parts {
     g = joined(gradient);
     const auto by_head = attention_weights(a);
     weights = joined(by_head);
-    if (a.seed.defined()) kept = joined(dropout_by(ones(all), a.dropout, {a.seed, a.offset}));
-    towards = keep(product_of_rows(g, v));
+    if (a.seed.defined()) mask = joined(dropout_by(ones(all), a.dropout, {a.seed, a.offset}));
+    towards = masked(product_of_rows(g, v));
     delta = row_sums(weights * towards);
   }
-  Tensor keep(const Tensor& x) const { return kept.defined() ? x * kept : x; }
+  Tensor masked(const Tensor& x) const { return mask.defined() ? x * mask : x; }
   /// The gradient of scores from that of weights.
   Tensor of_scores(const Tensor& of_weights) const { return weights * (of_weights - row_sums(weights * of_weights)); }
 };
@@ -149,7 +149,7 @@ class AttentionBackward : public Op {
   /// P^T g.
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto a = options_.attention(inputs);
-    const Parts p(a, inputs[3]);
+    const GradientInputs p(a, inputs[3]);
     const auto of = [&](std::size_t i, const Tensor& like) {
       return gradients[i].defined() ? reshape(as_f32(gradients[i]), like.shape()) : zeros_like(like);
     };
@@ -157,14 +157,14 @@ class AttentionBackward : public Op {
     const Tensor scores = p.weights * (p.towards - p.delta);  // S
     const Tensor to_scores = (product_of_rows(to_dq, p.k) + product_of_rows(p.q, to_dk)) * a.scale;
     const Tensor mean = row_sums(p.weights * to_scores);
-    const Tensor to_towards = p.keep(p.weights * (to_scores - mean));
-    const Tensor to_weights = to_scores * (p.towards - p.delta) - mean * p.towards + p.keep(product_of_rows(p.g, to_dv));
+    const Tensor to_towards = p.masked(p.weights * (to_scores - mean));
+    const Tensor to_weights = to_scores * (p.towards - p.delta) - mean * p.towards + p.masked(product_of_rows(p.g, to_dv));
     const Tensor more = p.of_scores(to_weights);
     Tensors result(inputs.size());
     result[0] = as((matmul(scores, to_dk) + matmul(more, p.k)) * a.scale, inputs[0]);
     result[1] = as((transposed_product(scores, to_dq) + transposed_product(more, p.q)) * a.scale, inputs[1]);
     result[2] = as(transposed_product(to_towards, p.g), inputs[2]);
-    result[3] = as(matmul(p.keep(p.weights), to_dv) + matmul(to_towards, p.v), inputs[3]);
+    result[3] = as(matmul(p.masked(p.weights), to_dv) + matmul(to_towards, p.v), inputs[3]);
     if (options_.masked && is_floating(a.mask.dtype()))
       result[inputs.size() - options_.extras()] = cast(sum_to(reshape(more, p.all), a.mask.shape()), a.mask.dtype());
     return result;
@@ -212,7 +212,7 @@ class AttentionOp : public Op {
     result.resize(inputs.size());
     if (options_.masked && is_floating(inputs[3].dtype())) {
       // Made up of others: the mask's gradient is as large as the scores.
-      const Parts p(options_.attention(inputs), g);
+      const GradientInputs p(options_.attention(inputs), g);
       result[3] = cast(sum_to(reshape(p.of_scores(p.towards), p.all), inputs[3].shape()), inputs[3].dtype());
     }
     return result;

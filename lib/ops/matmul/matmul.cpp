@@ -8,7 +8,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
-#include "lib/ops/matmul/matmul_part.h"
+#include "lib/ops/matmul/matmul_slice.h"
 #include "lib/ops/matmul/matmul_solvers.h"
 
 namespace clnet {
@@ -89,7 +89,7 @@ class Matmul : public Op {
     return result;
   }
 
-  const exec::Rewrite* rewrite() const override { return &part_of_matmul(); }
+  const exec::Rewrite* rewrite() const override { return &matmul_slice(); }
   const MatmulOptions& options() const { return options_; }
 
   FusionHints fusion(const Specs& inputs) const override {

@@ -25,19 +25,19 @@ Launch& launch(const ReduceProblem& problem, Recorder& recorder, std::string_vie
       .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
 }
 
-/// What is fused into the first stage's input and the last stage's output; sums of integers take nothing.
-void fuse(Launch& launch, const ReduceProblem& problem, const ReduceProblem& stage, Recorder& recorder) {
+/// What is fused into the first level's input and the last level's output; sums of integers take nothing.
+void fuse(Launch& launch, const ReduceProblem& problem, const ReduceProblem& level, Recorder& recorder) {
   if (!is_floating(problem.dtype)) return;
   recorder.prologue(launch, "x");
-  if (stage.y.value == problem.y.value) recorder.epilogue(launch, 1, 1);
+  if (level.y.value == problem.y.value) recorder.epilogue(launch, 1, 1);
 }
 
-/// With more than one chunk: the problem of the first stage, which leaves one value per chunk, and that of the second.
-struct Stages {
+/// With more than one chunk: the problem of the first level, which leaves one value per chunk, and that of the second.
+struct Levels {
   ReduceProblem first, second;
 };
-Stages stages(const ReduceProblem& problem, std::int64_t chunks, Recorder& recorder) {
-  Stages result{problem, problem};
+Levels levels(const ReduceProblem& problem, std::int64_t chunks, Recorder& recorder) {
+  Levels result{problem, problem};
   if (chunks == 1) return result;
   const auto dtype = accumulator(problem.dtype);
   const Ref partial = recorder.temporary({{problem.outer, chunks, problem.inner}, dtype});
@@ -83,22 +83,22 @@ void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
                             ? 1
                             : std::clamp<std::int64_t>(task_elements * all / std::max<std::int64_t>(elements, 1), 1,
                                                        std::max<std::int64_t>(1, all / tasks));
-  const auto parts = stages(problem, chunks, recorder);
+  const auto level = levels(problem, chunks, recorder);
   auto& kernel = launch(problem, recorder, "reduce_cpu", problem.inner == 1 ? "reduce_rows_cpu" : "reduce_columns_cpu");
-  kernel.define("VW", width).in("x", parts.first.x).out("y", parts.first.y);
+  kernel.define("VW", width).in("x", level.first.x).out("y", level.first.y);
   constexpr std::int64_t long_row = 65536;
   if (problem.inner == 1) {
     if (std::min(chunk, problem.reduce) >= long_row) kernel.define("FAR", 1);
     kernel.args({problem.outer, problem.reduce, chunk, chunks, per_item})
-        .arg_float(parts.first.scale)
+        .arg_float(level.first.scale)
         .range({ceil_div(problem.outer, per_item) * chunks}, {1});
   } else {
     kernel.args({problem.outer, problem.reduce, problem.inner, chunk, chunks, per_item})
-        .arg_float(parts.first.scale)
+        .arg_float(level.first.scale)
         .range({ceil_div(problem.outer, per_item) * chunks * ceil_div(problem.inner, 4 * width)}, {1});
   }
-  fuse(kernel, problem, parts.first, recorder);
-  if (chunks > 1) cpu_lower(parts.second, recorder);
+  fuse(kernel, problem, level.first, recorder);
+  if (chunks > 1) cpu_lower(level.second, recorder);
 }
 
 // ---- gpu: groups add up along rows, neighbouring work-items on neighbouring columns -------------------------------------------
@@ -136,31 +136,31 @@ std::vector<exec::Config> gpu_configs(const ReduceProblem& problem, const Device
 }
 
 /// A launch for the chunks, and others for their results.
-void lower_stages(const ReduceProblem& problem, std::int64_t threads, std::int64_t wanted, Recorder& recorder) {
+void lower_levels(const ReduceProblem& problem, std::int64_t threads, std::int64_t wanted, Recorder& recorder) {
   const auto group = recorder.config()["group"];
   const bool rows = problem.inner == 1;
   std::int64_t chunk = 0;
   const auto chunks = divide(problem, threads, wanted, chunk);
-  const auto parts = stages(problem, chunks, recorder);
+  const auto level = levels(problem, chunks, recorder);
   auto& kernel = define_group(launch(problem, recorder, "reduce_gpu", rows ? "reduce_rows_gpu" : "reduce_columns_gpu"), recorder)
-                     .in("x", parts.first.x)
-                     .out("y", parts.first.y);
+                     .in("x", level.first.x)
+                     .out("y", level.first.y);
   if (rows)
     kernel.args({problem.outer, problem.reduce, chunk, chunks, threads})
-        .arg_float(parts.first.scale)
+        .arg_float(level.first.scale)
         .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});
   else
     kernel.args({problem.outer * chunks * problem.inner, problem.reduce, problem.inner, chunk, chunks})
-        .arg_float(parts.first.scale)
+        .arg_float(level.first.scale)
         .range({problem.outer * chunks * problem.inner}, {group});
-  fuse(kernel, problem, parts.first, recorder);
+  fuse(kernel, problem, level.first, recorder);
   if (chunks == 1) return;
   const auto next = rows ? threads_per_row(chunks, group) : 1;
-  lower_stages(parts.second, next, likely_parts(parts.second, next, recorder.device()), recorder);
+  lower_levels(level.second, next, likely_parts(level.second, next, recorder.device()), recorder);
 }
 
 void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
-  lower_stages(problem, recorder.config()["threads"], recorder.config()["parts"], recorder);
+  lower_levels(problem, recorder.config()["threads"], recorder.config()["parts"], recorder);
 }
 
 // ---- direct ------------------------------------------------------------------------------------------------------------------
@@ -169,16 +169,16 @@ void direct_lower(const ReduceProblem& problem, Recorder& recorder) {
   // llvmpipe leaves a kernel's loops after 65535 iterations.
   constexpr std::int64_t longest = 16384;
   const auto chunks = std::max<std::int64_t>(1, ceil_div(problem.reduce, longest));
-  const auto parts = stages(problem, chunks, recorder);
+  const auto level = levels(problem, chunks, recorder);
   const auto outputs = problem.outer * chunks * problem.inner;
   auto& kernel = launch(problem, recorder, "reduce_direct", "reduce_direct")
-                     .in("x", parts.first.x)
-                     .out("y", parts.first.y)
+                     .in("x", level.first.x)
+                     .out("y", level.first.y)
                      .args({outputs, problem.reduce, problem.inner, longest, chunks})
-                     .arg_float(parts.first.scale)
+                     .arg_float(level.first.scale)
                      .range({outputs}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
-  fuse(kernel, problem, parts.first, recorder);
-  if (chunks > 1) direct_lower(parts.second, recorder);
+  fuse(kernel, problem, level.first, recorder);
+  if (chunks > 1) direct_lower(level.second, recorder);
 }
 
 const exec::SolverList<ReduceProblem> reduce_solvers{
@@ -189,40 +189,40 @@ const exec::SolverList<ReduceProblem> reduce_solvers{
 
 // ---- Indices ----------------------------------------------------------------------------------------------------------------
 
-/// What a stage compares: of a later one the best of chunks, of which `earlier` says where in their rows they were.
-struct ArgStage {
+/// What a level compares: of a later one the best of chunks, of which `earlier` says where in their rows they were.
+struct ArgLevel {
   Ref x;
   std::optional<Ref> earlier;
   std::int64_t reduce = 1;
 };
 
-/// The launch of a stage over x[outer][reduce][inner] in chunks, which leaves the next one's.
-Launch& arg_launch(const ArgReduceProblem& problem, ArgStage& stage, std::int64_t chunks, Recorder& recorder,
+/// The launch of a level over x[outer][reduce][inner] in chunks, which leaves the next one's.
+Launch& arg_launch(const ArgReduceProblem& problem, ArgLevel& level, std::int64_t chunks, Recorder& recorder,
                    std::string_view program, std::string_view function) {
   const auto items = problem.outer * chunks * problem.inner;
   const Ref best = recorder.temporary({{items}, accumulator(problem.dtype)});
   const Ref where = chunks > 1 ? recorder.temporary({{items}, Dtype::i32}) : problem.y;
   auto& launch = recorder.kernel(program, function)
                      .define("GREATEST", problem.greatest ? 1 : 0)
-                     .define("FINISH", stage.earlier ? 1 : 0)
-                     .in("x", stage.x);
-  if (stage.earlier) launch.in("earlier", *stage.earlier);
-  launch.out("best", best).out("where", where).detail(fmt::format("[{}, {}, {}]", problem.outer, stage.reduce, problem.inner));
-  stage = {best, where, chunks};
+                     .define("FINISH", level.earlier ? 1 : 0)
+                     .in("x", level.x);
+  if (level.earlier) launch.in("earlier", *level.earlier);
+  launch.out("best", best).out("where", where).detail(fmt::format("[{}, {}, {}]", problem.outer, level.reduce, problem.inner));
+  level = {best, where, chunks};
   return launch;
 }
 
-/// A work-item for each chunk, and stages until one is left.
-void lower_arg_chunks(const ArgReduceProblem& problem, ArgStage stage, std::int64_t wanted, Recorder& recorder) {
+/// A work-item for each chunk, and levels until one is left.
+void lower_arg_chunks(const ArgReduceProblem& problem, ArgLevel level, std::int64_t wanted, Recorder& recorder) {
   constexpr std::int64_t finish_length = 256;
   do {
     std::int64_t chunk = 0;
-    const auto reduce = stage.reduce, chunks = divide(reduce, 1, wanted, chunk), items = problem.outer * chunks * problem.inner;
-    arg_launch(problem, stage, chunks, recorder, "arg_reduce", "arg_reduce")
+    const auto reduce = level.reduce, chunks = divide(reduce, 1, wanted, chunk), items = problem.outer * chunks * problem.inner;
+    arg_launch(problem, level, chunks, recorder, "arg_reduce", "arg_reduce")
         .args({items, reduce, problem.inner, chunk, chunks})
         .range({items}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
     wanted = ceil_div(chunks, finish_length);
-  } while (stage.reduce > 1);
+  } while (level.reduce > 1);
 }
 
 std::optional<std::string> arg_cpu_rejects(const ArgReduceProblem& problem, const DeviceInfo& device) {
@@ -240,12 +240,12 @@ void arg_cpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
   std::int64_t chunk = 0;
   const auto chunks = divide(problem.reduce, 64 * width, ceil_div(wanted_tasks, std::max<std::int64_t>(problem.outer, 1)), chunk);
   const auto outputs = problem.outer * chunks, per_item = std::max<std::int64_t>(1, ceil_div(outputs, wanted_tasks));
-  ArgStage stage{problem.x, std::nullopt, problem.reduce};
-  arg_launch(problem, stage, chunks, recorder, "arg_reduce_cpu", "arg_reduce_cpu")
+  ArgLevel level{problem.x, std::nullopt, problem.reduce};
+  arg_launch(problem, level, chunks, recorder, "arg_reduce_cpu", "arg_reduce_cpu")
       .define("VW", width)
       .args({outputs, problem.reduce, chunk, chunks, per_item})
       .range({ceil_div(outputs, per_item)}, {1});
-  if (chunks > 1) lower_arg_chunks(problem, stage, 1, recorder);
+  if (chunks > 1) lower_arg_chunks(problem, level, 1, recorder);
 }
 
 // Groups compare along rows.
@@ -275,19 +275,19 @@ std::vector<exec::Config> arg_gpu_configs(const ArgReduceProblem& problem, const
 void arg_gpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
   const auto group = recorder.config()["group"];
   auto threads = recorder.config()["threads"];
-  ArgStage stage{problem.x, std::nullopt, problem.reduce};
+  ArgLevel level{problem.x, std::nullopt, problem.reduce};
   do {
-    const auto reduce = stage.reduce;
+    const auto reduce = level.reduce;
     auto part = problem;
     part.reduce = reduce;
     std::int64_t chunk = 0;
     const auto chunks = arg_row_chunks(part, threads, recorder.device(), chunk);
-    arg_launch(problem, stage, chunks, recorder, "arg_reduce_gpu", "arg_reduce_gpu")
+    arg_launch(problem, level, chunks, recorder, "arg_reduce_gpu", "arg_reduce_gpu")
         .define("GROUP", group)
         .args({problem.outer, reduce, chunk, chunks, threads})
         .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});
     threads = threads_per_row(chunks, group);
-  } while (stage.reduce > 1);
+  } while (level.reduce > 1);
 }
 
 // A work-item for each chunk.

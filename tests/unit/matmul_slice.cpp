@@ -1,4 +1,6 @@
 // Products of which one part alone is read.
+#include "lib/ops/matmul/matmul_slice.h"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -7,12 +9,11 @@
 
 #include "clnet/clnet.h"
 #include "lib/exec/lower/rewrite.h"
-#include "lib/ops/matmul/matmul_part.h"
 #include "tests/support/leaf.h"
 
 using namespace clnet;
 using namespace clnet::exec;
-using clnet::ops::part_of_matmul;
+using clnet::ops::matmul_slice;
 using clnet::test::leaf;
 
 namespace {
@@ -41,7 +42,7 @@ TEST_CASE("speculative outputs, as they are there") {
   };
   work.speculative = {{place(part), 0}, {place(other), 0}};
   const Subgraph whole(work);
-  const auto less = part_of_matmul().nodes(whole);
+  const auto less = matmul_slice().nodes(whole);
   REQUIRE(less);
   CHECK(computed(*less) == "exp [96, 64] matmul [32, 48] exp [5] tanh [32, 48] add [32, 48] ");
   REQUIRE(less->speculative().size() == 2);

@@ -1,4 +1,4 @@
-// Each rule of a plan, broken on purpose in a run that no device sees: the verifier names it.
+// Each condition of a plan, broken on purpose in a run that no device sees: the verifier names it.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -25,7 +25,7 @@ struct Broken : RecordedLaunches {
   void make(Ref to) { launch().out("y", to); }
   void use(Ref x) { launch().in("x", x).out("y", value()); }
 
-  /// As the rules have it, in a buffer for each value but those that are made in place; and that is right.
+  /// As the conditions have it, in a buffer for each value but those that are made in place; and that is right.
   void place_all(Ref result) {
     keep = {result.value};
     placement = place(recording, keep, {});
@@ -40,7 +40,7 @@ struct Broken : RecordedLaunches {
     }
     REQUIRE_NOTHROW(check());
   }
-  /// The command makes `to` in the memory of `from`, whatever the rules say.
+  /// The command makes `to` in the memory of `from`, whatever the conditions say.
   void grant(std::size_t command, Ref from, Ref to) {
     placement.grants.push_back({command, from.value, to.value});
     take(from.value, to.value);

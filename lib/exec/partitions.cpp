@@ -1,4 +1,4 @@
-#include "lib/exec/parts.h"
+#include "lib/exec/partitions.h"
 
 #include <algorithm>
 #include <map>
@@ -21,7 +21,7 @@ namespace {
 const DeviceValue* placed_value(const std::shared_ptr<Value>& value) { return dynamic_cast<const DeviceValue*>(value.get()); }
 
 /// Null: on no device.
-const ocl::Context* home_of(const std::shared_ptr<Value>& value) {
+const ocl::Context* device_of_leaf(const std::shared_ptr<Value>& value) {
   const auto* placed = placed_value(value);
   return placed ? placed->device.get() : nullptr;
 }
@@ -55,11 +55,11 @@ class Groups {
 
 }  // namespace
 
-class Parts::Cutting {
+class Partitions::Cutting {
  public:
-  Cutting(Parts& parts, const Work& work, std::span<const std::shared_ptr<Value>> values)
-      : parts_(parts), work_(work), groups_(work.nodes.size() + work.leaves.size()), stages_(work.nodes.size()) {
-    group(values);
+  Cutting(Partitions& partitions, const Work& work, std::span<const std::shared_ptr<Value>> values)
+      : partitions_(partitions), work_(work), groups_(work.nodes.size() + work.leaves.size()), stages_(work.nodes.size()) {
+    unite(values);
   }
 
   void choose_devices(const std::shared_ptr<ocl::Context>& wanted, std::span<const Tensor> asked) {
@@ -99,20 +99,20 @@ class Parts::Cutting {
     }
     for (std::size_t k = 0; k < work_.nodes.size(); ++k)
       if (needed[k] && copy_of(*work_.nodes[k])) {
-        copies_[k] = parts_.copies_.size();
-        parts_.copies_.push_back({groups_.device(k), stages_[k], source(work_.reads_of(k)[0]), work_.nodes[k]->outputs[0]});
+        copies_[k] = partitions_.copies_.size();
+        partitions_.copies_.push_back({groups_.device(k), stages_[k], source(work_.reads_of(k)[0]), work_.nodes[k]->outputs[0]});
       }
-    for (std::size_t p = 0; p < parts_.parts_.size(); ++p) read_all(p);
-    for (const auto result : work_.results) parts_.wanted_.push_back(source(result));
+    for (std::size_t p = 0; p < partitions_.partitions_.size(); ++p) read_all(p);
+    for (const auto result : work_.results) partitions_.wanted_.push_back(source(result));
     for (const auto& [node, output] : work_.speculative) {
       if (const auto found = places_.find(node); found != places_.end())
-        parts_.parts_[found->second.first].work.speculative.push_back({found->second.second, output});
+        partitions_.partitions_[found->second.first].work.speculative.push_back({found->second.second, output});
       else if (const auto copy = copies_.find(node); copy != copies_.end())
-        parts_.speculative_copies_.emplace_back(Work::Result{node, output}, copy->second);
+        partitions_.speculative_copies_.emplace_back(Work::Result{node, output}, copy->second);
     }
-    for (auto& part : parts_.parts_) {
-      drop_wanted(part.work);
-      part.work.number();
+    for (auto& partition : partitions_.partitions_) {
+      drop_wanted(partition.work);
+      partition.work.number();
     }
   }
 
@@ -140,7 +140,7 @@ class Parts::Cutting {
     return needed;
   }
 
-  void group(std::span<const std::shared_ptr<Value>> values) {
+  void unite(std::span<const std::shared_ptr<Value>> values) {
     const auto first_leaf = work_.nodes.size();
     for (std::size_t i = 0; i < values.size(); ++i)
       if (const auto* placed = placed_value(values[i])) groups_.put(first_leaf + i, placed->device);
@@ -158,45 +158,45 @@ class Parts::Cutting {
 
   void add(std::size_t k) {
     const auto& device = groups_.device(k);
-    const auto [found, fresh] = by_place_.try_emplace({stages_[k], device.get()}, parts_.parts_.size());
+    const auto [found, fresh] = by_place_.try_emplace({stages_[k], device.get()}, partitions_.partitions_.size());
     if (fresh) {
-      auto& part = parts_.parts_.emplace_back();
-      part.device = device;
-      part.stage = stages_[k];
+      auto& partition = partitions_.partitions_.emplace_back();
+      partition.device = device;
+      partition.stage = stages_[k];
     }
-    auto& part = parts_.parts_[found->second];
-    places_[static_cast<std::uint32_t>(k)] = {found->second, static_cast<std::uint32_t>(part.work.nodes.size())};
-    part.work.nodes.push_back(work_.nodes[k]);
-    part.nodes.push_back(static_cast<std::uint32_t>(k));
+    auto& partition = partitions_.partitions_[found->second];
+    places_[static_cast<std::uint32_t>(k)] = {found->second, static_cast<std::uint32_t>(partition.work.nodes.size())};
+    partition.work.nodes.push_back(work_.nodes[k]);
+    partition.nodes.push_back(static_cast<std::uint32_t>(k));
   }
 
   Source source(ValueNumber value) {
     if (work_.is_leaf(value)) return {Source::Kind::leaf, value};
     const auto node = work_.producer(value);
     if (const auto copy = copies_.find(node); copy != copies_.end()) return {Source::Kind::copy, copy->second};
-    const auto part = places_.at(static_cast<std::uint32_t>(node)).first;
-    const auto [found, fresh] = results_.try_emplace(value, parts_.parts_[part].work.wanted.size());
-    if (fresh) parts_.parts_[part].work.wanted.push_back(tensor(value));
-    return {Source::Kind::part, part, found->second};
+    const auto partition = places_.at(static_cast<std::uint32_t>(node)).first;
+    const auto [found, fresh] = results_.try_emplace(value, partitions_.partitions_[partition].work.wanted.size());
+    if (fresh) partitions_.partitions_[partition].work.wanted.push_back(tensor(value));
+    return {Source::Kind::partition, partition, found->second};
   }
 
-  /// What the part reads and does not compute is a leaf of it.
+  /// What the partition reads and does not compute is a leaf of it.
   void read_all(std::size_t p) {
-    auto& part = parts_.parts_[p];
+    auto& partition = partitions_.partitions_[p];
     std::unordered_set<ValueNumber> seen;
-    for (const auto node : part.nodes)
+    for (const auto node : partition.nodes)
       for (const auto value : work_.reads_of(node)) {
         const bool made_here = !work_.is_leaf(value) && !copies_.contains(work_.producer(value)) &&
                                places_.at(static_cast<std::uint32_t>(work_.producer(value))).first == p;
         if (made_here || !seen.insert(value).second) continue;
         const auto from = source(value);
-        part.work.leaves.push_back(tensor(value));
-        part.work.values.push_back(from.kind == Source::Kind::leaf ? work_.values[from.of] : unknown_);
-        part.sources.push_back(from);
+        partition.work.leaves.push_back(tensor(value));
+        partition.work.values.push_back(from.kind == Source::Kind::leaf ? work_.values[from.of] : unknown_);
+        partition.sources.push_back(from);
       }
   }
 
-  /// Another part may have asked for what nobody else did.
+  /// Another partition may have asked for what nobody else did.
   static void drop_wanted(Work& work) {
     std::erase_if(work.speculative, [&](const Work::Result& result) {
       const auto tensor = work.tensor(result);
@@ -204,46 +204,47 @@ class Parts::Cutting {
     });
   }
 
-  Parts& parts_;
+  Partitions& partitions_;
   const Work& work_;
   const std::shared_ptr<Value> unknown_ = std::make_shared<InputValue>();  ///< until a run
   Groups groups_;                                                          ///< of the nodes, then the leaves
   std::vector<std::size_t> stages_;
   std::unordered_map<std::size_t, std::size_t> copies_;                          ///< by node
-  std::map<std::pair<std::size_t, const ocl::Context*>, std::size_t> by_place_;  ///< parts
-  std::map<std::uint32_t, std::pair<std::size_t, std::uint32_t>> places_;        ///< of nodes: the part, and which of its
-  std::unordered_map<ValueNumber, std::size_t> results_;                         ///< of parts
+  std::map<std::pair<std::size_t, const ocl::Context*>, std::size_t> by_place_;  ///< partitions
+  std::map<std::uint32_t, std::pair<std::size_t, std::uint32_t>> places_;        ///< of nodes: the partition, and which of its
+  std::unordered_map<ValueNumber, std::size_t> results_;                         ///< of partitions
 };
 
-class Parts::Run {
+class Partitions::Run {
  public:
-  Run(Parts& parts, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options)
-      : parts_(parts),
+  Run(Partitions& partitions, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
+      const Options& options)
+      : partitions_(partitions),
         leaves_(leaves),
         values_(values),
         options_(options),
-        results_(parts.parts_.size()),
-        copies_(parts.copies_.size()) {}
+        results_(partitions.partitions_.size()),
+        copies_(partitions.copies_.size()) {}
 
   void stage(std::size_t stage) {
     start_copies(stage);
     for (std::size_t c = 0; c < copies_.size(); ++c)
-      if (parts_.copies_[c].stage == stage) copy(c);
+      if (partitions_.copies_[c].stage == stage) copy(c);
     for (std::size_t p = 0; p < results_.size(); ++p)
-      if (parts_.parts_[p].stage == stage) compute(p);
+      if (partitions_.partitions_[p].stage == stage) compute(p);
   }
 
   void finish(const Finish& finish) {
     Results all;
-    for (const auto& source : parts_.wanted_) all.push_back(std::dynamic_pointer_cast<DeviceValue>(value(source)));
-    for (const auto& [result, copy] : parts_.speculative_copies_) {
+    for (const auto& source : partitions_.wanted_) all.push_back(std::dynamic_pointer_cast<DeviceValue>(value(source)));
+    for (const auto& [result, copy] : partitions_.speculative_copies_) {
       speculative_.push_back(result);
       speculative_values_.push_back(copies_[copy]);
     }
     all.insert(all.end(), speculative_values_.begin(), speculative_values_.end());
     std::set<ocl::Context*> devices;
-    for (const auto& part : parts_.parts_) devices.insert(part.device.get());
-    for (const auto& copy : parts_.copies_) devices.insert(copy.device.get());
+    for (const auto& partition : partitions_.partitions_) devices.insert(partition.device.get());
+    for (const auto& copy : partitions_.copies_) devices.insert(copy.device.get());
     // In the order of their addresses, as every thread does that holds several.
     std::vector<std::unique_lock<std::recursive_mutex>> locks;
     for (auto* device : devices) locks.push_back(device->lock());
@@ -254,7 +255,7 @@ class Parts::Run {
   std::shared_ptr<Value> value(const Source& source) const {
     switch (source.kind) {
       case Source::Kind::leaf: return values_[source.of];
-      case Source::Kind::part: return results_[source.of][source.result];
+      case Source::Kind::partition: return results_[source.of][source.result];
       case Source::Kind::copy: return copies_[source.of];
     }
     return nullptr;
@@ -263,7 +264,7 @@ class Parts::Run {
   /// All of them, before the first is waited for.
   void start_copies(std::size_t stage) {
     for (std::size_t c = 0; c < copies_.size(); ++c) {
-      const auto& copy = parts_.copies_[c];
+      const auto& copy = partitions_.copies_[c];
       if (copy.stage == stage && copy.from.kind != Source::Kind::copy) readings_[c] = start(copy);
     }
   }
@@ -278,7 +279,7 @@ class Parts::Run {
   }
 
   void copy(std::size_t c) {
-    const auto& copy = parts_.copies_[c];
+    const auto& copy = partitions_.copies_[c];
     const auto from = value(copy.from);
     if (auto placed = std::dynamic_pointer_cast<DeviceValue>(from); placed && placed->device == copy.device) {
       require_there(*placed, copy.spec);
@@ -302,48 +303,48 @@ class Parts::Run {
   }
 
   void compute(std::size_t p) {
-    auto& part = parts_.parts_[p];
-    auto leaves = uncounted(part.work.leaves);
+    auto& partition = partitions_.partitions_[p];
+    auto leaves = uncounted(partition.work.leaves);
     std::vector<std::shared_ptr<Value>> values;
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (part.sources[i].kind == Source::Kind::leaf) leaves[i] = uncounted(leaves_[part.sources[i].of]);
-      values.push_back(value(part.sources[i]));
+      if (partition.sources[i].kind == Source::Kind::leaf) leaves[i] = uncounted(leaves_[partition.sources[i].of]);
+      values.push_back(value(partition.sources[i]));
     }
     const auto known = [&] {
-      const std::lock_guard lock(parts_.mutex_);
-      return part.plan;
+      const std::lock_guard lock(partitions_.mutex_);
+      return partition.plan;
     }();
     auto plan = known;
-    execute(part.work, leaves, values, part.device, options_, plan, [&](const Results& made) {
-      const auto asked_for = part.work.wanted.size();
+    execute(partition.work, leaves, values, partition.device, options_, plan, [&](const Results& made) {
+      const auto asked_for = partition.work.wanted.size();
       results_[p].assign(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(asked_for));
       for (std::size_t i = 0; i < plan->speculative().size(); ++i) {
         const auto& [node, output] = plan->speculative()[i];
-        speculative_.push_back({part.nodes[node], output});
+        speculative_.push_back({partition.nodes[node], output});
         speculative_values_.push_back(made[asked_for + i]);
       }
     });
     // The others shall run beside it.
-    part.device->flush();
+    partition.device->flush();
     if (plan == known) return;
-    const std::lock_guard lock(parts_.mutex_);
-    part.plan = plan;
+    const std::lock_guard lock(partitions_.mutex_);
+    partition.plan = plan;
   }
 
-  Parts& parts_;
+  Partitions& partitions_;
   std::span<const Tensor> leaves_;
   std::span<const std::shared_ptr<Value>> values_;
   const Options& options_;
-  std::vector<Results> results_;  ///< by part
+  std::vector<Results> results_;  ///< by partition
   Results copies_, speculative_values_;
   std::vector<Work::Result> speculative_;
   std::map<std::size_t, std::shared_ptr<ocl::Context::Reading>> readings_;  ///< that began, by copy
 };
 
-bool Parts::are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values) {
+bool Partitions::are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values) {
   const ocl::Context* device = nullptr;
   for (const auto& value : values) {
-    const auto* home = home_of(value);
+    const auto* home = device_of_leaf(value);
     if (!home) continue;
     if (device && home != device) return true;
     device = home;
@@ -351,41 +352,41 @@ bool Parts::are_needed(const Work& work, std::span<const std::shared_ptr<Value>>
   return std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return copy_of(*node); });
 }
 
-Parts::Parts(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
-             std::span<const Tensor> asked) {
-  for (const auto& value : values) homes_.push_back(home_of(value));
+Partitions::Partitions(const Work& work, std::span<const std::shared_ptr<Value>> values,
+                       const std::shared_ptr<ocl::Context>& wanted, std::span<const Tensor> asked) {
+  for (const auto& value : values) leaf_devices_.push_back(device_of_leaf(value));
   Cutting cutting(*this, work, values);
   cutting.choose_devices(wanted, asked);
   cutting.cut();
 }
 
-std::vector<std::shared_ptr<ocl::Context>> Parts::devices(const Work& work, const std::shared_ptr<ocl::Context>& wanted,
-                                                          std::span<const Tensor> asked) {
-  Parts none;
+std::vector<std::shared_ptr<ocl::Context>> Partitions::devices(const Work& work, const std::shared_ptr<ocl::Context>& wanted,
+                                                               std::span<const Tensor> asked) {
+  Partitions none;
   Cutting cutting(none, work, work.values);
   cutting.choose_devices(wanted, asked);
   return cutting.devices();
 }
 
-bool Parts::serves(std::span<const std::shared_ptr<Value>> values) const {
-  return std::equal(homes_.begin(), homes_.end(), values.begin(), values.end(),
-                    [](const auto* home, const auto& value) { return home == home_of(value); });
+bool Partitions::serves(std::span<const std::shared_ptr<Value>> values) const {
+  return std::equal(leaf_devices_.begin(), leaf_devices_.end(), values.begin(), values.end(),
+                    [](const auto* home, const auto& value) { return home == device_of_leaf(value); });
 }
 
-void Parts::run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
-                const Finish& finish) {
+void Partitions::run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
+                     const Finish& finish) {
   for (const auto& value : values) require_given(value.get());
   std::size_t last = 0;
-  for (const auto& part : parts_) last = std::max(last, part.stage);
+  for (const auto& partition : partitions_) last = std::max(last, partition.stage);
   for (const auto& copy : copies_) last = std::max(last, copy.stage);
   Run run(*this, leaves, values, options);
   for (std::size_t stage = 0; stage <= last; ++stage) run.stage(stage);
   run.finish(finish);
 }
 
-std::vector<const Parts::Part*> Parts::list() const {
-  std::vector<const Part*> all;
-  for (const auto& part : parts_) all.push_back(&part);
+std::vector<const Partitions::Partition*> Partitions::list() const {
+  std::vector<const Partition*> all;
+  for (const auto& partition : partitions_) all.push_back(&partition);
   return all;
 }
 

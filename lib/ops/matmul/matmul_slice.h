@@ -1,4 +1,4 @@
-// Of products of which a slice alone is read, only that part: as of the gradient of a concatenation of which one input needs
+// Of products of which a slice alone is read, only that one: as of the gradient of a concatenation of which one input needs
 // none.
 #pragma once
 
@@ -14,6 +14,6 @@ std::optional<MatmulOptions> matmul_options(const Node& node);
 
 /// Multiplies with a range of the second factor in the place of all of it, where only those columns are read. The range is a
 /// view: nothing is copied.
-const exec::Rewrite& part_of_matmul();
+const exec::Rewrite& matmul_slice();
 
 }  // namespace clnet::ops

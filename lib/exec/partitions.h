@@ -1,4 +1,4 @@
-// A work on several devices, cut at its copies into parts. One device computes each part by its own plan.
+// A work on several devices, cut at its copies into partitions. One device computes each partition by its own plan.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@
 
 namespace clnet::exec {
 
-/// The partition of a work. A part has operations of one device with the same number of copies before them; everything connected
-/// without a copy is on one device. Parts of one stage run side by side. Then come the copies that the next stage reads.
-class Parts {
+/// The partition of a work. A partition has operations of one device with the same number of copies before them; everything
+/// connected without a copy is on one device. Partitions of one stage run side by side. Then come the copies that the next stage
+/// reads.
+class Partitions {
  public:
   /// Whether a work needs several plans: it has copies, or values on several devices.
   static bool are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values);
@@ -30,38 +31,38 @@ class Parts {
 
   /// `values` are those of the work's leaves, on their devices. Nodes without a device get `wanted`, or else the current device.
   /// The tensors in `asked` have to be on `wanted`. Throws DeviceError where an operation reads from two devices.
-  Parts(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
-        std::span<const Tensor> asked);
+  Partitions(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
+             std::span<const Tensor> asked);
 
   /// Whether the partition is the same with these values.
   bool serves(std::span<const std::shared_ptr<Value>> values) const;
 
   /// Receives the wanted values, then those of the `speculative` outputs.
   using Finish = std::function<void(const Results& results, std::span<const Work::Result> speculative)>;
-  /// Runs all parts with `leaves` and their `values` in place of the work's own. Nothing changes before `finish`: no part takes a
-  /// leaf's memory, and an exception leaves everything as before. The devices are locked meanwhile. The host waits for its
-  /// copies. Any thread may call it.
+  /// Runs all partitions with `leaves` and their `values` in place of the work's own. Nothing changes before `finish`: no
+  /// partition takes a leaf's memory, and an exception leaves everything as before. The devices are locked meanwhile. The host
+  /// waits for its copies. Any thread may call it.
   void run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
            const Finish& finish);
 
-  /// The operations and the device of a part, without the values of other parts.
-  struct Part {
+  /// The operations and the device of a partition, without the values of other partitions.
+  struct Partition {
     std::shared_ptr<ocl::Context> device;
     Work work;
   };
-  std::vector<const Part*> list() const;
+  std::vector<const Partition*> list() const;
 
  private:
-  /// The source of a value: a leaf, a result of a part, or a copy.
+  /// The source of a value: a leaf, a result of a partition, or a copy.
   struct Source {
-    enum class Kind : std::uint8_t { leaf, part, copy } kind;
-    std::size_t of = 0;      ///< index of the leaf, part or copy
-    std::size_t result = 0;  ///< of a part
+    enum class Kind : std::uint8_t { leaf, partition, copy } kind;
+    std::size_t of = 0;      ///< index of the leaf, partition or copy
+    std::size_t result = 0;  ///< of a partition
   };
-  struct Planned : Part {
+  struct Planned : Partition {
     std::size_t stage = 0;
     std::vector<Source> sources;       ///< of the work's leaves
-    std::vector<std::uint32_t> nodes;  ///< node numbers of the whole work, by the part's
+    std::vector<std::uint32_t> nodes;  ///< node numbers of the whole work, by the partition's
     std::shared_ptr<Plan> plan;
   };
   struct Copy {
@@ -72,14 +73,14 @@ class Parts {
   };
   class Cutting;
   class Run;
-  Parts() = default;
+  Partitions() = default;
 
-  std::vector<Planned> parts_;  ///< by stage
-  std::vector<Copy> copies_;    ///< by stage, each after its source
+  std::vector<Planned> partitions_;  ///< by stage
+  std::vector<Copy> copies_;         ///< by stage, each after its source
   std::vector<Source> wanted_;
   std::vector<std::pair<Work::Result, std::size_t>> speculative_copies_;  ///< further results of the whole work that are copies
   std::mutex mutex_;                                                      ///< of the plans
-  std::vector<const ocl::Context*> homes_;                                ///< devices of the leaves; null: none
+  std::vector<const ocl::Context*> leaf_devices_;                         ///< devices of the leaves; null: none
 };
 
 }  // namespace clnet::exec
