@@ -49,7 +49,7 @@ struct Alias {
 };
 
 /// A part of an input: along `dim` the output's extent from `start` on, along the other dimensions everything.
-struct Window {
+struct InputSlice {
   int dim = 0;
   std::int64_t start = 0;
 };
@@ -59,9 +59,9 @@ struct FusionHints {
   /// Recomputing it costs little more than reading its inputs, so memory may be saved that way. Elementwise operations are always
   /// cheap.
   bool cheap = false;
-  /// For elementwise operations that only select a window of their only input: kernels read it directly from the input. The
+  /// For elementwise operations that only select a slice of their only input: kernels read it directly from the input. The
   /// expression is "a" then.
-  std::optional<Window> window = std::nullopt;
+  std::optional<InputSlice> input_slice = std::nullopt;
   /// The only output concatenates the elements of the inputs. Inputs may then be computed in its memory: lower() finds out by
   /// Recorder::is_there().
   bool joins_inputs = false;

@@ -70,11 +70,11 @@ TEST_CASE("groups with a path between them are not joined, others are wherever t
   };
   CHECK_FALSE(grouping.joint(at(a), at(c)));
   for (const auto& [from, to] : {std::pair(c, e), std::pair(d, e)}) {
-    const auto joint = grouping.joint(grouping.home(at(from)), grouping.home(at(to)));
+    const auto joint = grouping.joint(grouping.writer(at(from)), grouping.writer(at(to)));
     REQUIRE(joint);
-    grouping.join(grouping.home(at(from)), grouping.home(at(to)), *joint);
+    grouping.join(grouping.writer(at(from)), grouping.writer(at(to)), *joint);
   }
-  CHECK_FALSE(grouping.joint(grouping.home(at(a)), grouping.home(at(e))));
+  CHECK_FALSE(grouping.joint(grouping.writer(at(a)), grouping.writer(at(e))));
   grouping.find_written();
   CHECK_NOTHROW(grouping.check());
   const auto order = grouping.ordered();

@@ -13,7 +13,7 @@
 
 namespace clnet::exec {
 
-std::optional<Window> window_of(const Node& node) { return node.op->fusion(specs_of(node.inputs)).window; }
+std::optional<InputSlice> input_slice_of(const Node& node) { return node.op->fusion(specs_of(node.inputs)).input_slice; }
 
 std::string_view value_type(Dtype dtype) {
   switch (dtype) {
@@ -79,15 +79,15 @@ class Assembly {
     if (const auto found = std::find_if(statements.begin(), statements.end(), same); found != statements.end())
       return static_cast<std::size_t>(found - statements.begin());
     const auto specs = specs_of(node->inputs);
-    const auto window = node->op->fusion(specs).window;
+    const auto input_slice = node->op->fusion(specs).input_slice;
     std::vector<Operand> operands;
-    for (const auto& input : node->inputs) operands.push_back(operand(input, *node, window, at));
+    for (const auto& input : node->inputs) operands.push_back(operand(input, *node, input_slice, at));
     statements.push_back({node, std::move(operands), at, node->op->expr(specs)});
     count_planning(1 + node->inputs.size());
     return statements.size() - 1;
   }
 
-  Operand operand(const Tensor& input, const Node& reader, const std::optional<Window>& window, const Position& at) {
+  Operand operand(const Tensor& input, const Node& reader, const std::optional<InputSlice>& input_slice, const Position& at) {
     Position position;
     position.linear = at.linear && input.numel() == reader.outputs[0].shape.numel();
     if (auto strides = broadcast_strides(input.shape(), reader.outputs[0].shape, at.strides, result_.loops))
@@ -95,10 +95,10 @@ class Assembly {
     else
       failed_ = true;
     const Tensor source = source_of(input);
-    if (window) {
+    if (input_slice) {
       position.linear = false;
-      position.first = window->start;
-      for (int d = window->dim + 1; d < input.rank(); ++d) position.first *= input.size(d);
+      position.first = input_slice->start;
+      for (int d = input_slice->dim + 1; d < input.rank(); ++d) position.first *= input.size(d);
     }
     const auto index_in = [&](std::vector<Tensor>& list) {
       const auto found = std::find_if(list.begin(), list.end(), [&](const Tensor& other) { return other.same(source); });
@@ -107,7 +107,7 @@ class Assembly {
       return list.size() - 1;
     };
     if (std::find(nodes_.begin(), nodes_.end(), node_of(source).get()) != nodes_.end() && !value_of(source)) {
-      failed_ = failed_ || window;  // what is read at other places comes from memory
+      failed_ = failed_ || input_slice;  // what is read at other places comes from memory
       return {Operand::From::statement, statement(node_of(source).get(), position)};
     }
     if (is_host_scalar(source, value_of(source).get())) return {Operand::From::scalar, index_in(result_.scalars)};

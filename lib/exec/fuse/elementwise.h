@@ -17,8 +17,8 @@ namespace clnet::exec {
 /// Whether an expression computes the operation.
 bool is_elementwise(const Node& node);
 
-/// See FusionHints::window.
-std::optional<Window> window_of(const Node& node);
+/// See FusionHints::input_slice.
+std::optional<InputSlice> input_slice_of(const Node& node);
 /// The type of a value of the dtype within kernels.
 std::string_view value_type(Dtype dtype);
 /// The expression, rounded as if it were stored as the dtype and loaded again.

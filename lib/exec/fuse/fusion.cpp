@@ -126,7 +126,7 @@ class Fusion {
     const auto elements = grouping_.elements(k);
     if (elements == 0) return;
     for (auto source : grouping_.reads(k)) {
-      const Index mine = grouping_.home(k), other = grouping_.home(source);
+      const Index mine = grouping_.writer(k), other = grouping_.writer(source);
       if (const auto cut = cut_from_.find(k); cut != cut_from_.end() && cut->second == source) continue;
       if (mine == other || !grouping_.elementwise(source) || grouping_.elements(source) != elements) continue;
       if (grouping_.group(mine).members.size() + grouping_.group(other).members.size() > most_nodes) continue;
@@ -142,21 +142,21 @@ class Fusion {
 
   /// Computes a value again in all kernels that read it, if that is cheaper than writing it.
   void recompute(Index k) {
-    const Index home = grouping_.home(k);
+    const Index writer = grouping_.writer(k);
     if (!grouping_.written(k) || grouping_.is_result(k) || grouping_.elements(k) == 0) return;
     std::set<Index> found;
     for (auto reader : grouping_.readers(k)) {
       count_planning(1);
       if (!grouping_.elementwise(reader) || grouping_.reads_elsewhere(reader, k)) return;
       for (auto group : grouping_.where(reader))
-        if (group != home) found.insert(group);
+        if (group != writer) found.insert(group);
     }
     const std::vector<Index> targets(found.begin(), found.end());
     // The nodes behind it that are not written anyway.
     std::vector<Index> tree{k};
     for (std::size_t next = 0; next < tree.size(); ++next)
       for (auto source : grouping_.reads(tree[next]))
-        if (grouping_.computes(home, source) && !grouping_.written(source) &&
+        if (grouping_.computes(writer, source) && !grouping_.written(source) &&
             std::find(tree.begin(), tree.end(), source) == tree.end())
           tree.push_back(source);
     std::sort(tree.begin(), tree.end());
@@ -173,8 +173,8 @@ class Fusion {
     });
     if (!fit) return;
     // The remaining nodes may need other loops than the moved ones.
-    const auto rest = grouping_.remaining(home, tree);
-    auto outputs = grouping_.outputs(home);
+    const auto rest = grouping_.remaining(writer, tree);
+    auto outputs = grouping_.outputs(writer);
     std::erase(outputs, k);
     if (!rest.empty() && (outputs.empty() || !fits(rest, outputs))) return;
     grouping_.compute_in(targets, tree, k);
@@ -191,7 +191,7 @@ class Fusion {
       for (auto reader : grouping_.readers(k))
         if (reads(reader, head)) readers.push_back(reader);
       if (readers.empty()) continue;
-      const Index group = grouping_.home(readers.front());
+      const Index group = grouping_.writer(readers.front());
       const bool alone = std::all_of(readers.begin(), readers.end(), [&](Index reader) {
         return grouping_.elementwise(reader) && grouping_.where(reader) == std::vector{group};
       });
@@ -228,8 +228,8 @@ class Fusion {
           !grouping_.elementwise(source) || grouping_.is_result(source) || grouping_.elements(source) == 0)
         continue;
       const bool once = std::count(grouping_.reads(k).begin(), grouping_.reads(k).end(), source) == 1;
-      const Index group = grouping_.home(source);
-      if (!once || grouping_.readers(source) != std::vector{k} || group == grouping_.home(k) ||
+      const Index group = grouping_.writer(source);
+      if (!once || grouping_.readers(source) != std::vector{k} || group == grouping_.writer(k) ||
           grouping_.group(group).head != none || grouping_.outputs(group) != std::vector{source})
         continue;
       const auto kernel = kernel_of(grouping_.group(group).members, {source});
@@ -244,7 +244,7 @@ class Fusion {
   void join_results() {
     std::map<std::int64_t, Index> open;  // by number of elements: the group that takes more
     for (Index k = 0; k < grouping_.count(); ++k) {
-      const Index id = grouping_.home(k);
+      const Index id = grouping_.writer(k);
       const auto& members = grouping_.group(id).members;
       if (!grouping_.elementwise(k) || id != k || members.empty() || grouping_.group(id).head != none) continue;
       const auto outputs = grouping_.outputs(id);

@@ -22,22 +22,22 @@ Grouping::Grouping(const Subgraph& graph) : graph_(graph), groups_(count()), ord
   for (auto* flags : {&elementwise_, &view_, &is_result_, &is_first_result_, &written_}) flags->resize(count());
   for (auto* lists : {&reads_, &readers_, &elsewhere_, &where_}) lists->resize(count());
   for (auto& seen : seen_) seen.resize(count());
-  home_.resize(count());
+  writer_.resize(count());
   for (Index k = 0; k < count(); ++k) {
-    home_[k] = k;
+    writer_[k] = k;
     elementwise_[k] = is_elementwise(*node(k));
     view_[k] = node(k)->is_view();
     if (view_[k]) continue;
     groups_[k].members = {k};
     where_[k] = {k};
-    const bool window = window_of(*node(k)).has_value();
+    const bool input_slice = input_slice_of(*node(k)).has_value();
     for (const auto& input : node(k)->inputs) {
       const auto source = graph.source(input);
       count_planning(1);
       if (source == none) continue;
       reads_[k].push_back(source);
       if (readers_[source].empty() || readers_[source].back() != k) readers_[source].push_back(k);
-      if (node_of(source_of(input)) != node(source) || window) elsewhere_[k].push_back(source);
+      if (node_of(source_of(input)) != node(source) || input_slice) elsewhere_[k].push_back(source);
     }
   }
   for (const auto& tensor : graph.wanted()) {
@@ -59,14 +59,14 @@ bool Grouping::computes(Index id, Index k) const {
 std::vector<Index> Grouping::outputs(Index id) const {
   std::vector<Index> result;
   for (auto k : groups_[id].members)
-    if (home_[k] == id && written_[k] && elementwise_[k]) result.push_back(k);
+    if (writer_[k] == id && written_[k] && elementwise_[k]) result.push_back(k);
   return result;
 }
 
 bool Grouping::is_read_outside(Index k, Index group, Index or_this) const {
   return is_result_[k] || std::any_of(readers_[k].begin(), readers_[k].end(), [&](Index reader) {
            count_planning(1);
-           return home_[reader] != group && home_[reader] != or_this;
+           return writer_[reader] != group && writer_[reader] != or_this;
          });
 }
 
@@ -74,7 +74,7 @@ template <class Function>
 void Grouping::for_each_source(Index id, const Function& function) const {
   for_each_member(id, [&](Index k) {
     for (auto source : reads_[k])
-      if (!computes(id, source)) function(home_[source], k);
+      if (!computes(id, source)) function(writer_[source], k);
   });
 }
 
@@ -117,7 +117,7 @@ class Grouping::Search {
   bool meets_behind(Index group) {
     bool met = false;
     grouping_.for_each_member(group, [&](Index k) {
-      if (met || grouping_.home_[k] != group) return;
+      if (met || grouping_.writer_[k] != group) return;
       for (auto reader : grouping_.readers_[k]) {
         for (auto next : grouping_.where_[reader]) {
           step(0);
@@ -204,7 +204,7 @@ void Grouping::absorb(Index from, Index to) {
                  std::back_inserter(together));
   count_planning(together.size());
   for (auto member : source.members) {
-    if (home_[member] == from) home_[member] = to;
+    if (writer_[member] == from) writer_[member] = to;
     auto& where = where_[member];
     if (contains(where, to))
       std::erase(where, from);
@@ -216,9 +216,9 @@ void Grouping::absorb(Index from, Index to) {
 }
 
 void Grouping::put_first(Index from, Index output, Index reader) {
-  const Index to = home_[reader];
+  const Index to = writer_[reader];
   for (auto member : groups_[from].members) {
-    if (home_[member] == from) home_[member] = to;
+    if (writer_[member] == from) writer_[member] = to;
     std::replace(where_[member].begin(), where_[member].end(), from, to);
   }
   groups_[to].first = std::move(groups_[from].members);
@@ -227,11 +227,11 @@ void Grouping::put_first(Index from, Index output, Index reader) {
 }
 
 void Grouping::find_written() {
-  for (Index k = 0; k < count(); ++k) written_[k] = is_read_outside(k, home_[k]);
+  for (Index k = 0; k < count(); ++k) written_[k] = is_read_outside(k, writer_[k]);
 }
 
 void Grouping::compute_in(const std::vector<Index>& targets, const std::vector<Index>& tree, Index k) {
-  const Index home = home_[k];
+  const Index writer = writer_[k];
   written_[k] = false;
   for (auto target : targets) {
     auto& members = groups_[target].members;
@@ -242,13 +242,13 @@ void Grouping::compute_in(const std::vector<Index>& targets, const std::vector<I
       where_[member].push_back(target);
     }
   }
-  groups_[home].members = remaining(home, tree);
+  groups_[writer].members = remaining(writer, tree);
   for (auto member : tree)
-    if (!computes(home, member)) std::erase(where_[member], home);
+    if (!computes(writer, member)) std::erase(where_[member], writer);
 }
 
-std::vector<Index> Grouping::remaining(Index home, const std::vector<Index>& tree) const {
-  auto members = groups_[home].members;
+std::vector<Index> Grouping::remaining(Index writer, const std::vector<Index>& tree) const {
+  auto members = groups_[writer].members;
   for (auto member = tree.rbegin(); member != tree.rend(); ++member) {
     const auto& readers = readers_[*member];
     const bool needed = std::any_of(readers.begin(), readers.end(),
@@ -302,7 +302,7 @@ void Grouping::check() const {
     });
     for_each_member(id, [&](Index k) {
       for (auto source : reads_[k])
-        if (!computes(id, source) && !(computes(home_[source], source) && (written_[source] || !elementwise_[source])))
+        if (!computes(id, source) && !(computes(writer_[source], source) && (written_[source] || !elementwise_[source])))
           fail(id, "needs what nothing writes");
     });
     if (group.head != none) {

@@ -20,8 +20,8 @@ using Index = NodeNumber;
 /// Nodes in groups; each group becomes one kernel. At first every node, except views, has a group with its own number.
 ///
 /// Invariants, which check() tests:
-///   1. where(k) are the groups that compute node k. home(k) writes its value if anything outside of these groups needs it; then
-///      home(k) is one of them.
+///   1. where(k) are the groups that compute node k. writer(k) writes its value if anything outside of these groups needs it;
+///      then writer(k) is one of them.
 ///   2. Earlier groups write a group's inputs, unless it computes them itself: no group depends on itself.
 ///   3. A group does not compute a value that it reads at other places: parts of a value come from memory.
 ///   4. Only its own group reads a head's first output, and only the operation after it a prologue's; neither is a result.
@@ -51,7 +51,7 @@ class Grouping {
   bool reads_elsewhere(Index reader, Index source) const;
 
   const Group& group(Index id) const { return groups_[id]; }
-  Index home(Index k) const { return home_[k]; }
+  Index writer(Index k) const { return writer_[k]; }
   const std::vector<Index>& where(Index k) const { return where_[k]; }
   bool computes(Index id, Index k) const;
   bool written(Index k) const { return written_[k]; }
@@ -77,10 +77,10 @@ class Grouping {
 
   /// Determines the written values, once no more nodes move between groups.
   void find_written();
-  /// Lets all `targets` compute `tree`, of home(k), themselves, so that k is no longer written.
+  /// Lets all `targets` compute `tree`, of writer(k), themselves, so that k is no longer written.
   void compute_in(const std::vector<Index>& targets, const std::vector<Index>& tree, Index k);
   /// The members that a group still needs after `tree` has moved elsewhere.
-  std::vector<Index> remaining(Index home, const std::vector<Index>& tree) const;
+  std::vector<Index> remaining(Index writer, const std::vector<Index>& tree) const;
 
   /// The groups in topological order, otherwise in the program's order of their last members. Throws Error if a group depends on
   /// itself.
@@ -107,7 +107,7 @@ class Grouping {
   std::vector<bool> elementwise_, view_, is_result_, is_first_result_, written_;
   std::vector<std::vector<Index>> reads_, readers_;
   std::vector<std::vector<Index>> elsewhere_;  ///< the part of reads_ with elements at other places
-  std::vector<Index> home_;
+  std::vector<Index> writer_;
   std::vector<std::vector<Index>> where_;
   // By group:
   std::vector<Group> groups_;

@@ -38,8 +38,8 @@ struct Donation {
   bool operator==(const Donation&) const = default;
 };
 
-/// The rules of grant_in_place(), for leaves that are `givers` and roots that are `takers`, by id. A repeatable donation also
-/// needs that nothing else in the plan reads the leaf. In the order of the commands.
+/// The conditions of grant_in_place(), for leaves that are `givers` and roots that are `takers`, by id. A repeatable donation
+/// also needs that nothing else in the plan reads the leaf. In the order of the commands.
 std::vector<Donation> find_donations(const Recording& recording, const std::vector<bool>& givers,
                                      const std::vector<bool>& takers);
 

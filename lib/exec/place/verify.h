@@ -65,7 +65,7 @@ RunView view(const Recording& recording, const Placement& placement, const std::
 bool lies_in_place(const Recording& recording, const Placement& placement, const std::vector<Donation>& granted,
                    const Launch& launch);
 
-/// Throws Error, with the rule and the launches around, unless
+/// Throws Error, with the condition and the launches around, unless
 /// - every argument points to its value, within its buffer, and every read finds that value there;
 /// - nothing is written after it was read, except by arguments that are both read and written;
 /// - no write covers all of an earlier write before anything has read of that, unless declared (RunArgument::adds);

@@ -51,7 +51,7 @@ std::optional<SlicedProduct> sliced_product(const exec::Subgraph& graph, exec::N
   const auto options = matmul_options(*graph.nodes()[product]);
   const auto& factors = graph.nodes()[product]->inputs;
   if (!options || factors.size() != 2) return std::nullopt;
-  const auto window = exec::window_of(node);
+  const auto input_slice = exec::input_slice_of(node);
   const auto rank = factors[1].rank();
   if (!input_slice || input_slice->dim != std::max(factors[0].rank(), rank) - 1) return std::nullopt;
   const auto columns = node.outputs[0].shape[input_slice->dim];

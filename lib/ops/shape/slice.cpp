@@ -48,9 +48,9 @@ class Slice : public Op {
     return Alias{0, start_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)]};
   }
   FusionHints fusion(const Specs& inputs) const override {
-    return {.window = is_window(inputs) ? std::optional(Window{dim_, start_}) : std::nullopt};
+    return {.input_slice = is_input_slice(inputs) ? std::optional(InputSlice{dim_, start_}) : std::nullopt};
   }
-  Expression expr(const Specs& inputs) const override { return {is_window(inputs) ? "a" : ""}; }
+  Expression expr(const Specs& inputs) const override { return {is_input_slice(inputs) ? "a" : ""}; }
   void lower(exec::Recorder& recorder) const override {
     const auto& from = recorder.spec(recorder.input(0)).shape;
     const auto inner = ops::strides_of(from)[static_cast<std::size_t>(dim_)];
@@ -63,7 +63,7 @@ class Slice : public Op {
 
  private:
   /// Rows that are too short for vectors are copied.
-  bool is_window(const Specs& inputs) const {
+  bool is_input_slice(const Specs& inputs) const {
     constexpr std::int64_t shortest = 16;
     const auto& from = inputs[0].shape;
     return step_ == 1 && from.numel() != 0 && !alias(inputs, 0) &&
