@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "lib/base/env.h"
-#include "lib/pocl/awake.h"
 #include "lib/pocl/build_ahead.h"
 #include "lib/pocl/cache_folder.h"
 #include "lib/pocl/prebuilder.h"
+#include "lib/pocl/spinning_thread.h"
 #include "lib/pocl/submission.h"
 
 namespace clnet::pocl {
@@ -25,10 +25,10 @@ std::unique_ptr<ocl::Submission> submission_for(const cl::Context& context, cons
                                                 bool own_queue) {
   // Others may enqueue on a wrapped queue, and would wait. It was measured on two threads: more take longer to rest.
   constexpr int most_threads = 16;
-  std::unique_ptr<Awake> awake;
+  std::unique_ptr<SpinningThread> spinning;
   if (own_queue && info.compute_units <= most_threads && runs_host_functions(device) && env::flag("CLNET_AWAKE", true))
-    awake = std::make_unique<Awake>(context, device, static_cast<unsigned>(info.compute_units));
-  return std::make_unique<GatedSubmission>(context, std::move(awake));
+    spinning = std::make_unique<SpinningThread>(context, device, static_cast<unsigned>(info.compute_units));
+  return std::make_unique<GatedSubmission>(context, std::move(spinning));
 }
 
 std::unique_ptr<ocl::Prebuilder> prebuilder_for(const DeviceInfo& device) {

@@ -71,7 +71,7 @@ class Floors(unittest.TestCase):
 
     def test_one_driver_has_one_door(self):
         door = '#include "lib/pocl/door.h"\n'
-        for path in ("lib/cl/quirks.cpp", "lib/pocl/submission.cpp", "tools/caches.cpp", "tests/ops/awake.cpp"):
+        for path in ("lib/cl/quirks.cpp", "lib/pocl/submission.cpp", "tools/caches.cpp", "tests/ops/spinning_thread.cpp"):
             self.expect(path, door + "// PoCL's habits\n")
         self.expect("lib/cl/context.cpp", door, "lib/cl/context.cpp:1: pocl: only lib/pocl/ and lib/cl/quirks.cpp name it")
         self.expect("lib/exec/plan/plan.cpp", '\n// as PoCL does\nhas_quirk(info, "pocl-x");\n', "plan.cpp:2: PoCL", "plan.cpp:3: pocl")

@@ -1,4 +1,4 @@
-#include "lib/pocl/awake.h"
+#include "lib/pocl/spinning_thread.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -45,7 +45,7 @@ bool enqueue_function(const cl::CommandQueue& queue, void(CL_CALLBACK* function)
 }  // namespace
 
 /// What the functions read and write.
-struct Awake::State {
+struct SpinningThread::State {
   /// Numbers of those that stay.
   std::atomic<std::uint64_t> begun{0}, released{0}, ended{0};
   /// Of those that rest: how often they have been woken, how many there are, and calls, by which they see that there are some.
@@ -56,10 +56,10 @@ struct Awake::State {
   std::atomic<std::uint64_t> calls{0};
 };
 
-Awake::Awake(const cl::Context& context, const cl::Device& device, unsigned threads)
+SpinningThread::SpinningThread(const cl::Context& context, const cl::Device& device, unsigned threads)
     : context_(context), device_(device), threads_(threads), state_(std::make_unique<State>()), wanted_calls_(measured_calls) {}
 
-Awake::~Awake() {
+SpinningThread::~SpinningThread() {
   if (!ocl::drivers_gone()) {
     stop();
     if (state_->ended == issued_) return;
@@ -69,7 +69,7 @@ Awake::~Awake() {
   for (auto& queue : queues_) ocl::leave_behind(queue);
 }
 
-void CL_CALLBACK Awake::stay(void* arguments) {
+void CL_CALLBACK SpinningThread::stay(void* arguments) {
   auto& [state, number] = *static_cast<const Arguments*>(arguments);
   raise(state->begun, number);
   const auto end = Clock::now() + longest_pause;
@@ -77,7 +77,7 @@ void CL_CALLBACK Awake::stay(void* arguments) {
   raise(state->ended, number);
 }
 
-void CL_CALLBACK Awake::rest(void* arguments) {
+void CL_CALLBACK SpinningThread::rest(void* arguments) {
   auto& [state, round] = *static_cast<const Arguments*>(arguments);
   std::unique_lock lock(state->mutex);
   ++state->resting;
@@ -86,7 +86,7 @@ void CL_CALLBACK Awake::rest(void* arguments) {
   if (--state->resting == 0) let_others(state);
 }
 
-void Awake::call_begins() {
+void SpinningThread::call_begins() {
   if (between_calls_.load(std::memory_order_relaxed) && between_calls_.exchange(false)) {
     const std::lock_guard lock(mutex_);
     began_ = Clock::now();
@@ -94,17 +94,17 @@ void Awake::call_begins() {
   }
 }
 
-void Awake::release() {
+void SpinningThread::release() {
   call_begins();
   raise(state_->released, issued_.load());
 }
 
-bool Awake::holds_back() const {
+bool SpinningThread::holds_back() const {
   const auto issued = issued_.load(std::memory_order_relaxed);
   return state_->released.load(std::memory_order_relaxed) < issued && state_->ended.load(std::memory_order_relaxed) < issued;
 }
 
-bool Awake::wait(const cl::CommandQueue& queue) {
+bool SpinningThread::wait(const cl::CommandQueue& queue) {
   if (!active()) return false;
   Arguments arguments{state_.get(), issued_.fetch_add(1) + 1};
   const auto end = Clock::now() + longest_call;
@@ -123,7 +123,7 @@ bool Awake::wait(const cl::CommandQueue& queue) {
   return true;
 }
 
-void Awake::call_is_over(bool was_short) {
+void SpinningThread::call_is_over(bool was_short) {
   const std::lock_guard lock(mutex_);
   over_ = Clock::now();
   between_calls_ = true;
@@ -146,14 +146,14 @@ void Awake::call_is_over(bool was_short) {
   wanted_calls_ = std::min(2 * wanted_calls_, most_wanted_calls);
 }
 
-void Awake::start_counting() {
+void SpinningThread::start_counting() {
   wake_all();
   close_calls_ = counted_ = 0;
   so_far_ = {};
   measures_one_ = false;
 }
 
-bool Awake::start() {
+bool SpinningThread::start() {
   const void* none = nullptr;
   if (!only_one.compare_exchange_strong(none, state_.get())) return false;
   active_ = measures_one_ = true;
@@ -171,7 +171,7 @@ bool Awake::start() {
                      [&](const auto& queue) { return enqueue_function(queue, rest, &arguments, sizeof arguments); });
 }
 
-void Awake::wake_all() {
+void SpinningThread::wake_all() {
   if (!active_.exchange(false)) return;
   {
     const std::lock_guard lock(state_->mutex);
@@ -181,7 +181,7 @@ void Awake::wake_all() {
   let_others(state_.get());
 }
 
-void Awake::stop() {
+void SpinningThread::stop() {
   const std::lock_guard lock(mutex_);
   start_counting();
   // Those that were woken are over, too, then.

@@ -1,4 +1,4 @@
-// Short calls that follow one another at once, for which a driver's other threads may rest (lib/pocl/awake.h).
+// Short calls that follow one another at once, for which a driver's other threads may rest (lib/pocl/spinning_thread.h).
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -18,10 +18,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Null where the driver's threads are left alone.
-const pocl::Awake* awake() {
+const pocl::SpinningThread* spinning() {
   const Device device = Device::current();
   const auto* gated = dynamic_cast<const pocl::GatedSubmission*>(&context_of(device)->submission());
-  return gated ? gated->awake() : nullptr;
+  return gated ? gated->spinning() : nullptr;
 }
 
 /// One call: twice the sum of what x's 16 elements are larger than `least`.
@@ -36,13 +36,13 @@ bool make_others_rest() {
   const auto end = Clock::now() + std::chrono::seconds(3);
   while (Clock::now() < end) {
     REQUIRE(call(x, 0.5F) == 16);
-    if (awake()->active()) return true;
+    if (spinning()->active()) return true;
   }
   return false;
 }
 
 bool not_here() {
-  if (awake()) return false;
+  if (spinning()) return false;
   test::skip("the driver's threads are left alone");
   return true;
 }
@@ -51,7 +51,7 @@ bool not_here() {
 
 TEST_CASE("calls that follow one another at once, in pauses, and from two threads give what they should") {
   // Where no threads rest, calls may be slow.
-  const int count = awake() ? 3000 : 100;
+  const int count = spinning() ? 3000 : 100;
   const auto calls = [count](float shift) {
     std::vector<float> x(16);
     for (int i = 0; i < count; ++i) {
@@ -79,7 +79,7 @@ TEST_CASE("what is long gets all threads while others rest") {
   Tensor y = ones({64, 64});
   for (int i = 0; i < 40; ++i) y = matmul(y, full({64, 64}, 1.0 / 64)) + 0.0;
   Device::current().finish();
-  CHECK_FALSE(awake()->active());
+  CHECK_FALSE(spinning()->active());
   CHECK(y.to_vector<float>()[5] == Approx(1));
   // One that is long.
   if (!make_others_rest()) return test::skip("one thread is no faster than all, now");
@@ -117,5 +117,5 @@ TEST_CASE("commands are submitted as the driver's habits ask for, or to the plai
   const bool wakes = ocl::has_quirk(context.info(), "pocl-wakes");
   CHECK((gated(open) != nullptr) == wakes);
   CHECK((gated(wrapped) != nullptr) == wakes);
-  if (wakes) CHECK_FALSE(gated(wrapped)->awake());
+  if (wakes) CHECK_FALSE(gated(wrapped)->spinning());
 }

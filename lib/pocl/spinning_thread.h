@@ -20,15 +20,15 @@ namespace clnet::pocl {
 /// millisecond.
 ///
 /// Only the time of calls depends on it. Results are the same on any thread, and every function returns by itself.
-class Awake {
+class SpinningThread {
  public:
   /// For drivers whose threads sleep and which run functions of the host (CL_EXEC_NATIVE_KERNEL), on their only device with
   /// `threads` threads.
-  Awake(const cl::Context& context, const cl::Device& device, unsigned threads);
+  SpinningThread(const cl::Context& context, const cl::Device& device, unsigned threads);
   /// Ends the resting functions, and waits for them.
-  ~Awake();
-  Awake(const Awake&) = delete;
-  Awake& operator=(const Awake&) = delete;
+  ~SpinningThread();
+  SpinningThread(const SpinningThread&) = delete;
+  SpinningThread& operator=(const SpinningThread&) = delete;
 
   /// Call it when commands are enqueued.
   void call_begins();
