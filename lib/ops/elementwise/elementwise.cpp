@@ -45,8 +45,8 @@ Tensors both(const At& at, OfA of_a, OfB of_b) {
 }
 using Vjp = std::vector<Tensor> (*)(const At& at);
 
-/// Formulas of several steps are computed in f32, whatever the storage; those of one step round once as they are.
-enum class Steps : std::uint8_t { one, several };
+/// A composite formula is computed in f32, whatever the storage; a simple one, of one operation, rounds once as it is.
+enum class Formula : std::uint8_t { simple, composite };
 
 /// What the catalogue says of a row beside its fields.
 struct Known {
@@ -66,7 +66,7 @@ struct Row {
   bool gives_bool;
   std::string_view expr;
   Vjp vjp;  // null: no gradient
-  Steps steps = Steps::several;
+  Formula formula = Formula::composite;
   Precision precision = Precision::widest;
 };
 
@@ -182,31 +182,31 @@ Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tenso
 
 // The table keeps its rows short by hand.
 // clang-format off
-CLNET_UNARY(abs, {.torch = "abs", .onnx = {"Abs", 13}, .method = true}, Takes::all, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Steps::one)
-CLNET_ROW(neg_row, "neg", 1, {.torch = "neg", .onnx = {"Neg", 13}}, Takes::all, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one)
-CLNET_UNARY(sign, {.torch = "sign", .onnx = {"Sign", 13}, .gradient = Gradient::none, .method = true}, Takes::all, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
-CLNET_UNARY(exp, {.torch = "exp", .onnx = {"Exp", 13}, .roundings = 6, .last_places = 3, .method = true, .a = {-3, 3}}, Takes::floats, false, "clnet_exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full)
-CLNET_UNARY(log, {.torch = "log", .onnx = {"Log", 13}, .roundings = 6, .last_places = 3, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full)
-CLNET_UNARY(log1p, {.torch = "log1p", .roundings = 4, .last_places = 2, .method = true, .a = {-0.8}}, Takes::floats, false, "clnet_log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full)
-CLNET_UNARY(log2, {.torch = "log2", .roundings = 6, .last_places = 3, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full)
-CLNET_UNARY(expm1, {.torch = "expm1", .roundings = 6, .last_places = 3, .method = true, .a = {-3, 3}}, Takes::floats, false, "clnet_expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Steps::several, Precision::full)
-CLNET_UNARY(stop_gradient, {.torch = "Tensor.detach"}, Takes::all, false, "a", nullptr, Steps::one)
+CLNET_UNARY(abs, {.torch = "abs", .onnx = {"Abs", 13}, .method = true}, Takes::all, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Formula::simple)
+CLNET_ROW(neg_row, "neg", 1, {.torch = "neg", .onnx = {"Neg", 13}}, Takes::all, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Formula::simple)
+CLNET_UNARY(sign, {.torch = "sign", .onnx = {"Sign", 13}, .gradient = Gradient::none, .method = true}, Takes::all, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Formula::simple)
+CLNET_UNARY(exp, {.torch = "exp", .onnx = {"Exp", 13}, .roundings = 6, .last_places = 3, .method = true, .a = {-3, 3}}, Takes::floats, false, "clnet_exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Formula::simple, Precision::full)
+CLNET_UNARY(log, {.torch = "log", .onnx = {"Log", 13}, .roundings = 6, .last_places = 3, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Formula::simple, Precision::full)
+CLNET_UNARY(log1p, {.torch = "log1p", .roundings = 4, .last_places = 2, .method = true, .a = {-0.8}}, Takes::floats, false, "clnet_log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Formula::composite, Precision::full)
+CLNET_UNARY(log2, {.torch = "log2", .roundings = 6, .last_places = 3, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Formula::composite, Precision::full)
+CLNET_UNARY(expm1, {.torch = "expm1", .roundings = 6, .last_places = 3, .method = true, .a = {-3, 3}}, Takes::floats, false, "clnet_expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Formula::composite, Precision::full)
+CLNET_UNARY(stop_gradient, {.torch = "Tensor.detach"}, Takes::all, false, "a", nullptr, Formula::simple)
 CLNET_UNARY(sqrt, {.torch = "sqrt", .onnx = {"Sqrt", 13}, .roundings = 6, .last_places = 3, .method = true, .a = {0.1}}, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; })
 CLNET_UNARY(rsqrt, {.torch = "rsqrt", .roundings = 8, .last_places = 4, .method = true, .a = {0.1}}, Takes::floats, false, "1.0f / sqrt(a)",
-    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }, Steps::several, Precision::full)
+    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }, Formula::composite, Precision::full)
 CLNET_UNARY(square, {.torch = "square", .roundings = 1, .last_places = 0.5, .method = true}, Takes::all, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; },
-    Steps::several, Precision::full)
+    Formula::composite, Precision::full)
 CLNET_UNARY(reciprocal, {.torch = "reciprocal", .onnx = {"Reciprocal", 13}, .roundings = 5, .last_places = 2.5, .method = true, .a = {0.3}}, Takes::floats, false, "1.0f / a",
-    [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full)
+    [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Formula::composite, Precision::full)
 CLNET_UNARY(sin, {.torch = "sin", .onnx = {"Sin", 22}, .roundings = 8, .last_places = 4, .method = true}, Takes::floats, false, "clnet_sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; })
 CLNET_UNARY(cos, {.torch = "cos", .onnx = {"Cos", 22}, .roundings = 8, .last_places = 4, .method = true}, Takes::floats, false, "clnet_cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; })
 CLNET_UNARY(erf, {.torch = "erf", .onnx = {"Erf", 13}, .roundings = 32, .last_places = 16, .method = true}, Takes::floats, false, "clnet_erf(a)",
     [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; })
-CLNET_UNARY(floor, {.torch = "floor", .onnx = {"Floor", 13}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
-CLNET_UNARY(ceil, {.torch = "ceil", .onnx = {"Ceil", 13}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
-CLNET_UNARY(round, {.torch = "round", .onnx = {"Round", 22}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
+CLNET_UNARY(floor, {.torch = "floor", .onnx = {"Floor", 13}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Formula::simple)
+CLNET_UNARY(ceil, {.torch = "ceil", .onnx = {"Ceil", 13}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Formula::simple)
+CLNET_UNARY(round, {.torch = "round", .onnx = {"Round", 22}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Formula::simple)
 CLNET_UNARY(trunc, {.torch = "trunc", .gradient = Gradient::none, .method = true}, Takes::floats, false, "a < 0 ? clnet_ceil(a) : clnet_floor(a)",
-    [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
+    [](const At& t) { return Tensors{zeros_like(t.g)}; }, Formula::simple)
 // Recurrences have these two by the thousand, and their gradients are one node each: of a gradient a and an output b.
 CLNET_ROW(tanh_gradient_row, "tanh_gradient", 2, {}, Takes::floats, false, "a * (1.0f - b * b)", [](const At& t) {
       return Tensors{t.g * (1.0 - square(t.b)), t.g * t.a * t.b * -2.0};
@@ -219,14 +219,14 @@ CLNET_UNARY(tanh, {.torch = "tanh", .onnx = {"Tanh", 13}, .roundings = 10, .last
 CLNET_UNARY(sigmoid, {.torch = "sigmoid", .onnx = {"Sigmoid", 13}, .roundings = 10, .last_places = 7, .method = true}, Takes::floats, false, "clnet_sigmoid(a)",
     [](const At& t) { return Tensors{binary(sigmoid_gradient_row, t.g, t.y)}; })
 CLNET_UNARY(log_sigmoid, {.torch = "logsigmoid", .roundings = 10, .last_places = 6}, Takes::floats, false, "fmin(a, 0.0f) - clnet_log1p(clnet_exp(-fabs(a)))",
-    [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Steps::several, Precision::full)
+    [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Formula::composite, Precision::full)
 CLNET_UNARY(relu, {.torch = "relu", .onnx = {"Relu", 14}, .method = true}, Takes::all, false, "a < 0 ? 0 : a",
-    [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one)
+    [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Formula::simple)
 CLNET_ROW(leaky_relu_row, "leaky_relu", 1, {.torch = "leaky_relu", .onnx = {"LeakyRelu", 16}, .last_places = 0.5}, Takes::floats, false, "a > 0 ? a : p0 * a",
     [](const At& t) {
       // With a positive slope the output tells the sign, and the input need not be kept.
       return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
-    }, Steps::one)
+    }, Formula::simple)
 CLNET_ROW(elu_row, "elu", 1, {.torch = "elu", .onnx = {"Elu", 22}, .roundings = 10, .last_places = 5}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a)", [](const At& t) {
       return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
     })
@@ -271,7 +271,7 @@ CLNET_UNARY(hardsigmoid, {.torch = "hardsigmoid", .onnx = {"HardSigmoid", 22}, .
 CLNET_ROW(softplus_row, "softplus", 1, {.torch = "softplus", .onnx = {"Softplus", 22}, .roundings = 10, .last_places = 7}, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) * p2", [](const At& t) {
       const Tensor scaled = t.a * double{t.p[0]};
       return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
-    }, Steps::several, Precision::full)
+    }, Formula::composite, Precision::full)
 CLNET_UNARY(softsign, {.torch = "softsign", .onnx = {"Softsign", 22}, .roundings = 8, .last_places = 4}, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
     [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; })
 CLNET_ROW(clamp_row, "clamp", 1, {.torch = "clamp", .onnx = {"Clip", 13}, .method = true}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
@@ -281,27 +281,27 @@ CLNET_ROW(clamp_row, "clamp", 1, {.torch = "clamp", .onnx = {"Clip", 13}, .metho
       if (!above.defined() && !below.defined()) return Tensors{t.g};
       const Tensor inside = !above.defined() ? below : !below.defined() ? above : logical_and(above, below);
       return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
-    }, Steps::one)
+    }, Formula::simple)
 CLNET_ROW(hardtanh_row, "hardtanh", 1, {.torch = "hardtanh", .onnx = {"Clip", 13}}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
       // The output tells, and the input need not be kept, unless the dtype rounds a bound.
       const bool exact = t.a.dtype() == Dtype::f32 || (exact_in_halves(t.p[0]) && exact_in_halves(t.p[1]));
       const Tensor& x = exact ? t.y : t.a;
       const Tensor inside = logical_and(greater(x, double{t.p[0]}), less(x, double{t.p[1]}));
       return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
-    }, Steps::one)
+    }, Formula::simple)
 CLNET_UNARY(is_nan, {.torch = "isnan", .onnx = {"IsNaN", 20}, .method = true}, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr)
 CLNET_ROW(nan_to_num_row, "nan_to_num", 1, {.torch = "nan_to_num", .method = true}, Takes::floats, false, "a != a ? p0 : a > 3.40282347e38f ? p1 : a < -3.40282347e38f ? p2 : a", [](const At& t) {
       const Tensor finite = less(abs(t.a), std::numeric_limits<double>::infinity());
       return Tensors{where(finite, t.g, ops::scalar_like(0, t.g))};
-    }, Steps::one)
+    }, Formula::simple)
 CLNET_UNARY(logical_not, {.torch = "logical_not", .onnx = {"Not", 1}, .method = true}, Takes::bools, true, "!a", nullptr)
-CLNET_ROW(add_row, "add", 2, {.torch = "add", .onnx = {"Add", 14}, .roundings = 1, .last_places = 0.5}, Takes::all, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one)
+CLNET_ROW(add_row, "add", 2, {.torch = "add", .onnx = {"Add", 14}, .roundings = 1, .last_places = 0.5}, Takes::all, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Formula::simple)
 CLNET_ROW(sub_row, "sub", 2, {.torch = "sub", .onnx = {"Sub", 14}, .roundings = 1, .last_places = 0.5}, Takes::all, false, "a - b", [](const At& t) {
       return both(t, [&] { return t.g; }, [&] { return -t.g; });
-    }, Steps::one)
+    }, Formula::simple)
 CLNET_ROW(mul_row, "mul", 2, {.torch = "mul", .onnx = {"Mul", 14}, .roundings = 1, .last_places = 0.5}, Takes::all, false, "a * b", [](const At& t) {
       return both(t, [&] { return t.g * t.b; }, [&] { return t.g * t.a; });
-    }, Steps::one)
+    }, Formula::simple)
 CLNET_ROW(div_row, "div", 2, {.torch = "div", .onnx = {"Div", 14}, .roundings = 5, .last_places = 2.5, .b = {0.5, 2}}, Takes::all, false, "a / b", [](const At& t) {
       return both(t, [&] { return t.g / t.b; }, [&] { return -t.g * t.y / t.b; });
     })
@@ -318,17 +318,17 @@ CLNET_ROW(pow_row, "pow", 2, {.torch = "pow", .onnx = {"Pow", 15}, .roundings = 
         return t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a));
       };
       return both(t, base, exponent);
-    }, Steps::several, Precision::full)
+    }, Formula::composite, Precision::full)
 // Powers that need no logarithm, pow()'s at the limits too.
-CLNET_ROW(cube_row, "pow_3", 1, {}, Takes::floats, false, "a * a * a", power_vjp<6>, Steps::several, Precision::full)
-CLNET_ROW(fourth_row, "pow_4", 1, {}, Takes::floats, false, "(a * a) * (a * a)", power_vjp<8>, Steps::several, Precision::full)
-CLNET_ROW(inverse_square_row, "pow_minus_2", 1, {}, Takes::floats, false, "(1.0f / a) * (1.0f / a)", power_vjp<-4>, Steps::several, Precision::full)
+CLNET_ROW(cube_row, "pow_3", 1, {}, Takes::floats, false, "a * a * a", power_vjp<6>, Formula::composite, Precision::full)
+CLNET_ROW(fourth_row, "pow_4", 1, {}, Takes::floats, false, "(a * a) * (a * a)", power_vjp<8>, Formula::composite, Precision::full)
+CLNET_ROW(inverse_square_row, "pow_minus_2", 1, {}, Takes::floats, false, "(1.0f / a) * (1.0f / a)", power_vjp<-4>, Formula::composite, Precision::full)
 CLNET_ROW(half_row, "pow_half", 1, {}, Takes::floats, false, "clnet_root(a)", power_vjp<1>,
-    Steps::several, Precision::full)
+    Formula::composite, Precision::full)
 CLNET_ROW(minus_half_row, "pow_minus_half", 1, {}, Takes::floats, false, "1.0f / clnet_root(a)", power_vjp<-1>,
-    Steps::several, Precision::full)
+    Formula::composite, Precision::full)
 CLNET_ROW(three_halves_row, "pow_3_halves", 1, {}, Takes::floats, false, "fabs(a * clnet_root(a))", power_vjp<3>,
-    Steps::several, Precision::full)
+    Formula::composite, Precision::full)
 CLNET_BINARY(fmod, {.torch = "fmod", .onnx = {"Mod(fmod)", 28}, .method = true, .b = {0.5, 2}}, Takes::floats, false, "clnet_fmod(a, b)", [](const At& t) {
       const auto of_b = [&] {
         const Tensor ratio = t.a / t.b;
@@ -345,10 +345,10 @@ CLNET_BINARY(atan2, {.torch = "atan2", .roundings = 12, .last_places = 6, .metho
 CLNET_BINARY(hypot, {.torch = "hypot", .roundings = 4, .last_places = 3, .method = true, .b = {0.5, 2}}, Takes::floats, false, "fabs(a) > 3.40282347e38f ? fabs(a) : fabs(b) > 3.40282347e38f ? fabs(b) : a == 0 && b == 0 ? 0.0f : fabs(a) > fabs(b) ? "
     "fabs(a) * sqrt(1.0f + (b / a) * (b / a)) : fabs(b) * sqrt(1.0f + (a / b) * (a / b))", [](const At& t) {
       return both(t, [&] { return t.g * (t.a / t.y); }, [&] { return t.g * (t.b / t.y); });
-    }, Steps::several, Precision::full)
+    }, Formula::composite, Precision::full)
 CLNET_BINARY(logaddexp, {.torch = "logaddexp", .roundings = 6, .last_places = 3, .method = true}, Takes::floats, false, "a == b ? a + 0.693147181f : (a > b ? a : b) + clnet_log1p(clnet_exp(-fabs(a - b)))", [](const At& t) {
       return both(t, [&] { return t.g * sigmoid(t.a - t.b); }, [&] { return t.g * sigmoid(t.b - t.a); });
-    }, Steps::several, Precision::full)
+    }, Formula::composite, Precision::full)
 CLNET_BINARY(xlogy, {.torch = "xlogy", .roundings = 6, .last_places = 4, .method = true, .b = {1.5, 4}}, Takes::floats, false, "b != b ? b : a == 0 ? 0.0f : a * clnet_log(b)", [](const At& t) {
       // Where a is 0 it has a slope all the same, if b has a logarithm.
       const auto of_a = [&] {
@@ -356,13 +356,13 @@ CLNET_BINARY(xlogy, {.torch = "xlogy", .roundings = 6, .last_places = 4, .method
         return t.g * where(none, 0.0, log(safe));
       };
       return both(t, of_a, [&] { return t.g * t.a / t.b; });
-    }, Steps::several, Precision::full)
+    }, Formula::composite, Precision::full)
 
 // A NaN in either operand gives NaN, as in PyTorch.
 CLNET_BINARY(maximum, {.torch = "maximum", .onnx = {"Max", 13}, .method = true}, Takes::all, false, "a > b || a != a ? a : b",
-    [](const At& t) { return chosen(t, greater, less); }, Steps::one)
+    [](const At& t) { return chosen(t, greater, less); }, Formula::simple)
 CLNET_BINARY(minimum, {.torch = "minimum", .onnx = {"Min", 13}, .method = true}, Takes::all, false, "a < b || a != a ? a : b",
-    [](const At& t) { return chosen(t, less, greater); }, Steps::one)
+    [](const At& t) { return chosen(t, less, greater); }, Formula::simple)
 CLNET_BINARY(eq, {.torch = "eq", .onnx = {"Equal", 19}, .method = true}, Takes::all, true, "a == b", nullptr)
 CLNET_BINARY(not_equal, {.torch = "ne", .method = true}, Takes::all, true, "a != b", nullptr)
 CLNET_BINARY(less, {.torch = "lt", .onnx = {"Less", 13}, .method = true}, Takes::all, true, "a < b", nullptr)
@@ -447,7 +447,7 @@ class TableOp : public Op {
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     if (!row_.vjp) return Tensors(inputs.size());
-    const auto operand = [&](const Tensor& x) { return row_.steps == Steps::one || number_of(x) ? x : as_f32(x); };
+    const auto operand = [&](const Tensor& x) { return row_.formula == Formula::simple || number_of(x) ? x : as_f32(x); };
     auto result =
         row_.vjp({operand(inputs[0]), operand(inputs.back()), operand(outputs[0]), operand(gradients[0]), parameters_, number_});
     for (std::size_t i = 0; i < result.size(); ++i) {

@@ -59,12 +59,12 @@ BatchNormProblem problem_of(bool backward, const Shape& x) {
 }
 
 /// What the kernels hand on: partial sums of chunks, and the factors of each channel.
-struct Steps {
+struct Partials {
   std::int64_t chunk, chunks;
   exec::Ref first, second, by_x, by_g, constant;
 };
 
-Steps make_steps(const BatchNormProblem& problem, exec::Recorder& recorder, std::int64_t chunk) {
+Partials make_partials(const BatchNormProblem& problem, exec::Recorder& recorder, std::int64_t chunk) {
   const auto chunks = std::max<std::int64_t>(1, ceil_div(problem.n * problem.spatial, chunk));
   const Spec parts{{problem.channels, chunks}, Dtype::f32};
   const auto first = recorder.temporary(parts), second = recorder.temporary(parts);
@@ -72,26 +72,27 @@ Steps make_steps(const BatchNormProblem& problem, exec::Recorder& recorder, std:
 }
 
 /// The kernel that sums chunks; its arguments after the extents and its range are the caller's.
-exec::Launch& partial(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder, std::string_view program) {
+exec::Launch& partial(const BatchNormProblem& problem, const Partials& partials, exec::Recorder& recorder,
+                      std::string_view program) {
   auto& launch = recorder.kernel(program, program).define("BACKWARD", problem.backward ? 1 : 0).in("x", problem.x);
   if (problem.backward) launch.in("g", problem.g).in("mean", problem.mean);
-  return launch.out("first", steps.first)
-      .out("second", steps.second)
+  return launch.out("first", partials.first)
+      .out("second", partials.second)
       .args({problem.n, problem.channels, problem.spatial})
       .detail(fmt::format("[{}, {}, {}]", problem.n, problem.channels, problem.spatial));
 }
 
-void finish(const BatchNormProblem& problem, Steps& steps, exec::Recorder& recorder) {
+void finish(const BatchNormProblem& problem, Partials& partials, exec::Recorder& recorder) {
   const Spec channels{{problem.channels}, Dtype::f32};
-  steps.by_x = recorder.temporary(channels);
-  if (problem.backward) steps.by_g = recorder.temporary(channels);
-  steps.constant = recorder.temporary(channels);
+  partials.by_x = recorder.temporary(channels);
+  if (problem.backward) partials.by_g = recorder.temporary(channels);
+  partials.constant = recorder.temporary(channels);
   auto& launch = recorder.kernel("batch_norm_finish", problem.backward ? "batch_norm_finish_backward" : "batch_norm_finish")
                      .define("BACKWARD", problem.backward ? 1 : 0)
                      .define("WEIGHTED", problem.weighted ? 1 : 0)
                      .define("BIASED", problem.biased ? 1 : 0);
   if (!problem.backward) launch.in("x", problem.x);
-  launch.in("first", steps.first).in("second", steps.second);
+  launch.in("first", partials.first).in("second", partials.second);
   if (problem.weighted) launch.in("weight", problem.weight);
   const auto elements = problem.n * problem.spatial;
   if (problem.backward) {
@@ -99,40 +100,40 @@ void finish(const BatchNormProblem& problem, Steps& steps, exec::Recorder& recor
         .in("low", problem.low)
         .out("dweight", problem.dweight)
         .out("dbias", problem.dbias)
-        .out("by_x", steps.by_x)
-        .out("by_g", steps.by_g)
-        .out("constant_", steps.constant)
-        .args({problem.channels, elements, steps.chunks});
+        .out("by_x", partials.by_x)
+        .out("by_g", partials.by_g)
+        .out("constant_", partials.constant)
+        .args({problem.channels, elements, partials.chunks});
   } else {
     if (problem.biased) launch.in("bias", problem.bias);
     launch.out("mean", problem.mean)
         .out("variance", problem.var)
         .out("rstd", problem.rstd)
         .out("low", problem.low)
-        .out("by_x", steps.by_x)
-        .out("constant_", steps.constant)
-        .args({problem.channels, problem.spatial, elements, steps.chunk, steps.chunks})
+        .out("by_x", partials.by_x)
+        .out("constant_", partials.constant)
+        .args({problem.channels, problem.spatial, elements, partials.chunk, partials.chunks})
         .arg_float(problem.eps);
   }
   launch.range({problem.channels}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
 }
 
-exec::Launch& apply_factors(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder,
+exec::Launch& apply_factors(const BatchNormProblem& problem, const Partials& partials, exec::Recorder& recorder,
                             std::string_view function) {
   auto& launch = recorder.kernel("batch_norm_apply", function)
                      .define("BACKWARD", problem.backward ? 1 : 0)
                      .in("x", problem.x)
                      .in("mean", problem.mean)
-                     .in("by_x", steps.by_x)
-                     .in("constant_", steps.constant);
-  if (problem.backward) launch.in("g", problem.g).in("by_g", steps.by_g);
+                     .in("by_x", partials.by_x)
+                     .in("constant_", partials.constant);
+  if (problem.backward) launch.in("g", problem.g).in("by_g", partials.by_g);
   return launch.out("y", problem.backward ? problem.dx : problem.y)
       .detail(fmt::format("[{}, {}, {}]", problem.n, problem.channels, problem.spatial));
 }
 
-void apply_per_element(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder) {
+void apply_per_element(const BatchNormProblem& problem, const Partials& partials, exec::Recorder& recorder) {
   const auto elements = problem.n * problem.channels * problem.spatial;
-  auto& launch = apply_factors(problem, steps, recorder, "batch_norm_apply");
+  auto& launch = apply_factors(problem, partials, recorder, "batch_norm_apply");
   launch.define("CPU", 0)
       .define("COLUMNS", 0)
       .args({elements, problem.channels, problem.spatial})
@@ -140,7 +141,7 @@ void apply_per_element(const BatchNormProblem& problem, const Steps& steps, exec
   recorder.epilogue(launch, problem.channels, problem.spatial);
 }
 
-void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder, std::int64_t piece,
+void finish_and_apply(const BatchNormProblem& problem, const Partials& partials, exec::Recorder& recorder, std::int64_t piece,
                       std::int64_t lanes) {
   const auto group = recorder.config()["group"], pieces = ceil_div(problem.n * problem.spatial, piece);
   auto& launch = recorder.kernel("batch_norm_apply_gpu", "batch_norm_apply_gpu")
@@ -149,8 +150,8 @@ void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec:
                      .define("BIASED", problem.biased ? 1 : 0)
                      .define("LANES", lanes)
                      .in("x", problem.x)
-                     .in("first", steps.first)
-                     .in("second", steps.second);
+                     .in("first", partials.first)
+                     .in("second", partials.second);
   define_group(launch, recorder);
   if (problem.backward) launch.in("g", problem.g).in("mean", problem.mean).in("rstd", problem.rstd).in("low", problem.low);
   if (problem.weighted) launch.in("weight", problem.weight);
@@ -160,7 +161,7 @@ void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec:
   else
     launch.out("mean", problem.mean).out("variance", problem.var).out("rstd", problem.rstd).out("low", problem.low);
   launch.out("y", problem.backward ? problem.dx : problem.y)
-      .args({problem.n, problem.channels, problem.spatial, steps.chunk, steps.chunks, piece, pieces})
+      .args({problem.n, problem.channels, problem.spatial, partials.chunk, partials.chunks, piece, pieces})
       .arg_float(problem.eps)
       .range({problem.channels * pieces * group}, {group})
       .detail(fmt::format("[{}, {}, {}]", problem.n, problem.channels, problem.spatial));
@@ -179,15 +180,15 @@ void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   const auto elements = problem.n * problem.spatial;
   const auto wanted = ceil_div(tasks, std::max<std::int64_t>(units, 1));
   const auto chunk = std::clamp(ceil_div(elements, wanted), ceil_div(least, unit_elements), ceil_div(most, unit_elements));
-  auto steps = make_steps(problem, recorder, chunk);
-  partial(problem, steps, recorder, columns ? "batch_norm_columns_cpu" : "batch_norm_cpu")
+  auto partials = make_partials(problem, recorder, chunk);
+  partial(problem, partials, recorder, columns ? "batch_norm_columns_cpu" : "batch_norm_cpu")
       .define("VW", width)
-      .args({steps.chunk, steps.chunks})
-      .range({units * steps.chunks}, {1});
-  finish(problem, steps, recorder);
+      .args({partials.chunk, partials.chunks})
+      .range({units * partials.chunks}, {1});
+  finish(problem, partials, recorder);
   if (columns) {
     const auto per_item = rows_per_item(problem.n, problem.channels, most, device);
-    auto& launch = apply_factors(problem, steps, recorder, "batch_norm_apply_columns");
+    auto& launch = apply_factors(problem, partials, recorder, "batch_norm_apply_columns");
     launch.define("CPU", 1)
         .define("COLUMNS", 1)
         .define("VW", width)
@@ -197,7 +198,7 @@ void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   } else {
     const auto images = problem.n * problem.channels, piece = std::min(std::max<std::int64_t>(problem.spatial, 1), most);
     const auto pieces = ceil_div(problem.spatial, piece), per_item = pieces > 1 ? 1 : rows_per_item(images, piece, most, device);
-    auto& launch = apply_factors(problem, steps, recorder, "batch_norm_apply_rows");
+    auto& launch = apply_factors(problem, partials, recorder, "batch_norm_apply_rows");
     if (exec::nontemporal_stores(device, recorder.spec(problem.backward ? problem.dx : problem.y).bytes()))
       launch.define("NONTEMPORAL_STORES", 1);
     launch.define("CPU", 1)
@@ -228,29 +229,29 @@ void gpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   const auto group = recorder.config()["group"], lanes = recorder.config()["lanes"];
   const auto chunk =
       std::clamp<std::int64_t>(ceil_div(ceil_div(problem.n * problem.spatial, wanted), lanes) * lanes, 4096, 65536);
-  auto steps = make_steps(problem, recorder, chunk);
-  define_group(partial(problem, steps, recorder, "batch_norm_gpu"), recorder)
+  auto partials = make_partials(problem, recorder, chunk);
+  define_group(partial(problem, partials, recorder, "batch_norm_gpu"), recorder)
       .define("LANES", lanes)
-      .args({steps.chunk, steps.chunks})
-      .range({problem.channels * steps.chunks * group}, {group});
+      .args({partials.chunk, partials.chunks})
+      .range({problem.channels * partials.chunks * group}, {group});
   // Pieces of a channel are next to each other in memory only where it has planes.
   constexpr std::int64_t least_plane = 16;
   if (problem.spatial >= least_plane) {
-    finish_and_apply(problem, steps, recorder, std::min<std::int64_t>(steps.chunk / 2 / lanes * lanes, 4096), lanes);
+    finish_and_apply(problem, partials, recorder, std::min<std::int64_t>(partials.chunk / 2 / lanes * lanes, 4096), lanes);
   } else {
-    finish(problem, steps, recorder);
-    apply_per_element(problem, steps, recorder);
+    finish(problem, partials, recorder);
+    apply_per_element(problem, partials, recorder);
   }
 }
 
 void direct_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   // llvmpipe leaves a kernel's loops after 65535 iterations, and here are four in a row.
-  auto steps = make_steps(problem, recorder, 8192);
-  partial(problem, steps, recorder, "batch_norm_direct")
-      .args({steps.chunk, steps.chunks})
-      .range({problem.channels * steps.chunks}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
-  finish(problem, steps, recorder);
-  apply_per_element(problem, steps, recorder);
+  auto partials = make_partials(problem, recorder, 8192);
+  partial(problem, partials, recorder, "batch_norm_direct")
+      .args({partials.chunk, partials.chunks})
+      .range({problem.channels * partials.chunks}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  finish(problem, partials, recorder);
+  apply_per_element(problem, partials, recorder);
 }
 
 const exec::SolverList<BatchNormProblem> batch_norm_solvers{

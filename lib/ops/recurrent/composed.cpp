@@ -17,9 +17,9 @@ Tensor gate(const Tensor& all, std::int64_t which, std::int64_t count) {
 }
 
 /// Gives step t of {T, N, W}.
-class Steps {
+class TimeSteps {
  public:
-  explicit Steps(const Tensor& sequence) : steps_(sequence.defined() ? unstack(sequence) : Tensors{}) {}
+  explicit TimeSteps(const Tensor& sequence) : steps_(sequence.defined() ? unstack(sequence) : Tensors{}) {}
   const Tensor& operator[](std::int64_t t) const { return steps_[static_cast<std::size_t>(t)]; }
 
  private:
@@ -28,7 +28,7 @@ class Steps {
 
 }  // namespace
 
-Step one_step(Cell cell, const Tensor& gates, const Tensor& h, const Tensor& c, const RecurrenceInputs& weights) {
+CellState one_step(Cell cell, const Tensor& gates, const Tensor& h, const Tensor& c, const RecurrenceInputs& weights) {
   const Tensor product = matmul(h, weights.weight_hh, {.transpose_b = true});
   if (cell == Cell::tanh || cell == Cell::relu) {
     const Tensor next = cell == Cell::tanh ? tanh(gates + product) : relu(gates + product);
@@ -57,7 +57,7 @@ RecurrenceOutputs recur_composed(const Recurrence& recurrence, const RecurrenceI
   Tensor h = in.h0, c = in.c0;
   Tensor lengths;
   if (in.lengths.defined()) lengths = unsqueeze(in.lengths, 1);
-  const Steps from_x(in.gates);
+  const TimeSteps from_x(in.gates);
   std::vector<Tensor> y, gates, cells;
   for (std::int64_t i = 0; i < steps; ++i) {
     const auto t = recurrence.reverse ? steps - 1 - i : i;
@@ -91,14 +91,14 @@ RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const 
   const bool lstm = cell == Cell::lstm, gru = cell == Cell::gru;
   const auto steps = in.dy.size(0);
   Tensor carry = in.dh, dc = in.dc, after;
-  const Steps all_dy(in.dy), all_y(in.y), all_gates(in.gates), all_cells(in.cells);
+  const TimeSteps all_dy(in.dy), all_y(in.y), all_gates(in.gates), all_cells(in.cells);
   Tensor lengths;
   if (in.lengths.defined()) lengths = unsqueeze(in.lengths, 1);
   std::vector<Tensor> gates(static_cast<std::size_t>(steps)), products(gates.size());
   for (std::int64_t i = 0; i < steps; ++i) {
     const auto t = recurrence.reverse ? i : steps - 1 - i;
     // The state that the step began with.
-    const auto before = [&](const Steps& sequence, const Tensor& initial) {
+    const auto before = [&](const TimeSteps& sequence, const Tensor& initial) {
       if (i == steps - 1) return initial;
       const Tensor& state = sequence[recurrence.reverse ? t + 1 : t - 1];
       if (!recurrence.reverse || !lengths.defined()) return state;

@@ -83,11 +83,11 @@ class Layer {
   RecurrenceOutputs run(const RecurrenceInputs& in, bool reverse) const {
     auto out = recur({cell_, reverse}, in);
     for (auto* result : {&out.y, &out.h, &out.c})
-      if (result->defined()) *result = narrow(*result);
+      if (result->defined()) *result = to_input_dtype(*result);
     return out;
   }
 
-  Tensor narrow(const Tensor& result) const { return cast(result, x_.dtype()); }
+  Tensor to_input_dtype(const Tensor& result) const { return cast(result, x_.dtype()); }
 
  private:
   Tensor lengths(const Tensor& given) const {
@@ -126,7 +126,7 @@ RnnResult layer_of(std::string_view op, Cell cell, const Tensor& x, const Tensor
 Tensor step_of(std::string_view op, Cell cell, const Tensor& x, const Tensor& h, const RecurrentWeights& weights) {
   const Layer layer(op, cell, x, weights, 2);
   const auto in = layer.inputs();
-  return layer.narrow(one_step(cell, in.gates, layer.h("h", h), {}, in).h);
+  return layer.to_input_dtype(one_step(cell, in.gates, layer.h("h", h), {}, in).h);
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ LstmState lstm_cell(const Tensor& x, const LstmState& state, const RecurrentWeig
   const ops::Layer layer("lstm_cell", ops::Cell::lstm, x, weights, 2);
   const auto in = layer.inputs();
   const auto next = ops::one_step(ops::Cell::lstm, in.gates, layer.h("h", state.h), layer.c("c", state.c), in);
-  return {layer.narrow(next.h), layer.narrow(next.c)};
+  return {layer.to_input_dtype(next.h), layer.to_input_dtype(next.c)};
 }
 
 Tensor gru_cell(const Tensor& x, const Tensor& h, const RecurrentWeights& weights) {

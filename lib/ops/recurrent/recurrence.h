@@ -37,12 +37,12 @@ struct RecurrenceOutputs {
   Tensor cells{};        ///< {T, N, H} of an LSTM: c of each step; of a GRU: W_hn h + b_hn
 };
 /// The same of one step: states {N, ...}.
-struct Step {
+struct CellState {
   Tensor h{}, c{}, gates{}, cells{};
 };
 
 /// One step after `h` and `c`: what the gates get from x is `gates` {N, G H}.
-Step one_step(Cell cell, const Tensor& gates, const Tensor& h, const Tensor& c, const RecurrenceInputs& weights);
+CellState one_step(Cell cell, const Tensor& gates, const Tensor& h, const Tensor& c, const RecurrenceInputs& weights);
 
 /// As one operation, whose gradient is one, too.
 RecurrenceOutputs recur(const Recurrence& recurrence, const RecurrenceInputs& in);
