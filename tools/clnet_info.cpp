@@ -103,10 +103,10 @@ void print(const DeviceInfo& info, bool chosen) {
   row("memory", fmt::format("{}, largest allocation {}, local {}", size(info.global_memory), size(info.max_allocation),
                             size(info.local_memory)));
   if (info.cache > 0) row("cache", fmt::format("{}, lines of {} bytes", size(info.cache), info.cache_line));
-  if (!info.generation.empty() || info.sub_group_size > 0) {
+  if (!info.architecture.empty() || info.sub_group_size > 0) {
     const auto exchange = clnet::ocl::claimed_sub_groups(info);
-    row("generation",
-        fmt::format("{}, sub-groups of {}{}", info.generation.empty() ? "not told" : info.generation, info.sub_group_size,
+    row("architecture",
+        fmt::format("{}, sub-groups of {}{}", info.architecture.empty() ? "not told" : info.architecture, info.sub_group_size,
                     exchange ? fmt::format(" ({}: {})", *exchange, clnet::ocl::sub_groups_state(info)) : ""));
     row("matrix units", matrix_units(info));
   }
@@ -144,7 +144,7 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"local_memory", info.local_memory},
           {"cache", info.cache},
           {"cache_line", info.cache_line},
-          {"generation", info.generation},
+          {"architecture", info.architecture},
           {"sub_group_size", info.sub_group_size},
           {"smallest_sub_group", info.smallest_sub_group},
           {"sub_groups", clnet::ocl::claimed_sub_groups(info).value_or("")},

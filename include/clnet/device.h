@@ -41,7 +41,7 @@ struct DeviceInfo {
   std::size_t max_groups_across = std::numeric_limits<std::size_t>::max();
   int native_float_width = 1;      ///< lanes of the device's native float vector
   bool unified_memory = false;     ///< host and device share memory: mapping copies nothing
-  std::string generation;          ///< a GPU's architecture, in compilers' terms ("sm_86", "gfx1100"); empty: unknown
+  std::string architecture;        ///< of a GPU, in compilers' terms ("sm_86", "gfx1100"); empty: unknown
   std::size_t sub_group_size = 0;  ///< work-items that run in lockstep; the largest size where the compiler chooses; 0: unknown
   std::size_t smallest_sub_group = 0;     ///< the smallest sub-group size that a kernel can request; 0: none, or unknown
   std::size_t cache = 0, cache_line = 0;  ///< bytes of the last-level cache and of its lines; 0: unknown

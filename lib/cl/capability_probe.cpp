@@ -86,7 +86,7 @@ std::string tried(const DeviceInfo& device, const CapabilityProbe& probe) {
   for (const auto& candidate : candidates()) {
     const auto& info = candidate.info;
     if (info.platform_index != device.platform_index || info.device_index != device.device_index || info.name != device.name ||
-        info.generation != device.generation)
+        info.architecture != device.architecture)
       continue;
     try {
       if (!checked("trying a device's memory", [&] { return computes(candidate.device); })) return {};
@@ -111,7 +111,7 @@ std::string capability_fault(const DeviceInfo& device, const CapabilityProbe& pr
   // Never destroyed: at exit another thread may still plan.
   static auto& faults = *new OncePerKey<std::string>;
   const auto key = fmt::format("{}:{} {} {} {} {}", device.platform_index, device.device_index, device.name,
-                               device.driver_version, device.generation, probe.name);
+                               device.driver_version, device.architecture, probe.name);
   return faults.get(key, [&] {
     auto fault = tried(device, probe);
     logging::print(logging::Level::plan, "{} of {} ({}): {}", probe.what, device.name, probe.claim,
@@ -129,7 +129,7 @@ std::optional<std::string> kept_capability_fault(const DeviceInfo& device, std::
 std::optional<std::string> probe_file(const DeviceInfo& device, std::string_view name) {
   const auto folder = env::cache_folder();
   if (!folder) return std::nullopt;
-  const auto hash = Hash().add(device.name).add(device.driver_version).add(device.generation).hex();
+  const auto hash = Hash().add(device.name).add(device.driver_version).add(device.architecture).hex();
   return (std::filesystem::path(*folder) / fmt::format("{}-{}.json", name, hash)).string();
 }
 

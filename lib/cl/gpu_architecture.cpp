@@ -76,20 +76,20 @@ void describe_gpu_architecture(const cl::Device& device, std::string_view extens
   info.cache_line = ask<cl_uint>(device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
   if (has_word(extensions, "cl_nv_device_attribute_query")) {
     const auto major = ask<cl_uint>(device, capability_major_nv);
-    if (major > 0) info.generation = fmt::format("sm_{}{}", major, ask<cl_uint>(device, capability_minor_nv));
+    if (major > 0) info.architecture = fmt::format("sm_{}{}", major, ask<cl_uint>(device, capability_minor_nv));
     info.sub_group_size = ask<cl_uint>(device, warp_size_nv);
   } else if (has_word(extensions, "cl_amd_device_attribute_query")) {
     // ROCm's name of a device: gfx90a:sramecc+:xnack-.
-    if (info.name.starts_with("gfx")) info.generation = info.name.substr(0, info.name.find(':'));
+    if (info.name.starts_with("gfx")) info.architecture = info.name.substr(0, info.name.find(':'));
     info.sub_group_size = ask<cl_uint>(device, wavefront_width_amd);
   } else if (has_word(extensions, "cl_intel_required_subgroup_size")) {
     std::tie(info.smallest_sub_group, info.sub_group_size) = sub_groups(device);
   }
   if (has_word(extensions, "cl_intel_device_attribute_query")) {
     // CPUs have the extension, too, and not these questions.
-    if (const auto version = ask<cl_uint>(device, ip_version_intel); version > 0) info.generation = intel_architecture(version);
+    if (const auto version = ask<cl_uint>(device, ip_version_intel); version > 0) info.architecture = intel_architecture(version);
   }
-  info.matrix_units = has_matrix_units(info.generation) || has_word(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
+  info.matrix_units = has_matrix_units(info.architecture) || has_word(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
 }
 
 }  // namespace clnet::ocl

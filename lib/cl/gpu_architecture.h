@@ -19,8 +19,8 @@ std::string intel_architecture(std::uint32_t ip_version);
 /// Whether GPUs of this architecture ("sm_86", "gfx90a") have matrix units. False for sm_75, of which some lack them.
 bool has_matrix_units(std::string_view architecture);
 
-/// Fills in DeviceInfo's work_group_multiple, generation, sub_group_size, smallest_sub_group, matrix_units, cache and cache_line
-/// from the device and its list of extensions. Properties that the driver does not report stay unknown.
+/// Fills in DeviceInfo's work_group_multiple, architecture, sub_group_size, smallest_sub_group, matrix_units, cache and
+/// cache_line from the device and its list of extensions. Properties that the driver does not report stay unknown.
 void describe_gpu_architecture(const cl::Device& device, std::string_view extensions, DeviceInfo& info);
 
 }  // namespace clnet::ocl

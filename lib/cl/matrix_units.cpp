@@ -29,7 +29,7 @@ bool is_dpas(const MatrixUnit& unit) { return unit.name == dpas8.name || unit.na
 /// What is left to want of a unit that the device has.
 std::string_view missing(const DeviceInfo& device, const MatrixUnit& unit, UnitElement element) {
   if (unit.name == mma_sm75.name && element != UnitElement::f16) return "before sm_80 they multiply no bf16 and tf32";
-  if (unit.name == mfma.name && device.generation == "gfx908" && element == UnitElement::bf16)
+  if (unit.name == mfma.name && device.architecture == "gfx908" && element == UnitElement::bf16)
     return "before gfx90a they multiply too few bf16 at a time";
   if ((unit.name == wmma.name || unit.name == mfma.name) && element == UnitElement::tf32) return "AMD's multiply no tf32";
   if (is_dpas(unit) && element == UnitElement::tf32) return "of Intel's clnet knows no tf32";
@@ -66,7 +66,7 @@ std::string_view to_string(UnitElement element) {
 std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device) {
   // A simulator that checks accesses says that it is a GPU.
   if (device.type == DeviceType::cpu || !device.reuses_buffers) return emulated;
-  const std::string_view architecture = device.generation;
+  const std::string_view architecture = device.architecture;
   const int capability = compute_capability(architecture);
   if (capability >= 80) return mma_sm80;
   if (capability >= 75) return mma_sm75;

@@ -23,7 +23,7 @@ constexpr const char* file_name = "sub-groups";
 
 std::optional<std::string_view> claimed_sub_groups(const DeviceInfo& device) {
   if (device.max_work_group_size < group) return std::nullopt;
-  const std::string_view architecture = device.generation;
+  const std::string_view architecture = device.architecture;
   if (compute_capability(architecture) >= 70 && device.sub_group_size == 32) return "shfl";
   for (const std::string_view prefix : {"gfx8", "gfx9"})
     if (architecture.starts_with(prefix) && device.sub_group_size == 64) return "bpermute64";

@@ -16,7 +16,7 @@ using namespace clnet;
 namespace {
 
 struct Known {
-  std::string_view device, generation, kind;
+  std::string_view device, architecture, kind;
   std::size_t sub_group, smallest;
   bool matrix_units;          ///< as the architecture says
   std::string_view unit;      ///< what clnet would try, empty: none
@@ -57,7 +57,7 @@ TEST_CASE("a device tells its architecture, by which its class is found") {
   CHECK(info.cache == 1 << 20);
   CHECK(info.cache_line == 64);
   if (device.starts_with("cpu")) {
-    CHECK(info.generation.empty());
+    CHECK(info.architecture.empty());
     CHECK(info.sub_group_size == 0);
     CHECK(info.smallest_sub_group == 0);
     CHECK_FALSE(info.matrix_units);
@@ -66,7 +66,7 @@ TEST_CASE("a device tells its architecture, by which its class is found") {
   }
   const auto known = std::find_if(table.begin(), table.end(), [&](const Known& each) { return each.device == device; });
   REQUIRE(known != table.end());
-  CHECK(info.generation == known->generation);
+  CHECK(info.architecture == known->architecture);
   CHECK(exec::device_class(info).name == known->kind);
   CHECK(info.sub_group_size == known->sub_group);
   CHECK(info.smallest_sub_group == known->smallest);

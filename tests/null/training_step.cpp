@@ -80,7 +80,7 @@ TEST_CASE("where nothing is computed a device has the matrix units that it claim
   const auto builds = counted().builds;
   const auto refusal = ocl::matrix_unit_refusal(info, ocl::UnitElement::f16);
   CHECK(refusal.has_value() == !ocl::matrix_unit(info).has_value());
-  const bool claims = info.generation == "sm_86" || (info.smallest_sub_group > 0 && info.matrix_units);
+  const bool claims = info.architecture == "sm_86" || (info.smallest_sub_group > 0 && info.matrix_units);
   if (claims) CHECK_FALSE(refusal.has_value());
   CHECK(counted().builds == builds);
   CHECK(std::filesystem::is_empty(folder.path()));
@@ -124,7 +124,7 @@ TEST_CASE("what is kept of matrix units and sub-groups is told without trying") 
     keep(ocl::matrix_units_file(info, f16).value(), "a product is wrong");
     CHECK(units()[f16] == "a product is wrong");
     // Only NVIDIA's from sm_80 on multiply it.
-    CHECK((units()[ocl::UnitElement::tf32] == "not tried yet") == (info.generation == "sm_86"));
+    CHECK((units()[ocl::UnitElement::tf32] == "not tried yet") == (info.architecture == "sm_86"));
   }
   const bool together = ocl::claimed_sub_groups(info).has_value();
   CHECK(ocl::sub_groups_state(info) == (together ? "not tried yet" : ""));

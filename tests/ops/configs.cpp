@@ -40,7 +40,7 @@ std::vector<std::string> choices(const std::string& op, const Program& program) 
   auto gpu = info;
   gpu.type = DeviceType::gpu;
   gpu.compute_units = 16;
-  if (info.type == DeviceType::cpu) gpu.name = "a GPU", gpu.generation = "sm_86";
+  if (info.type == DeviceType::cpu) gpu.name = "a GPU", gpu.architecture = "sm_86";
   for (auto& choice : list(gpu))
     if (std::find(result.begin(), result.end(), choice) == result.end()) result.push_back(std::move(choice));
   return result;
@@ -89,7 +89,7 @@ std::vector<std::string> kernels_on_gpu(const Tensor& y) {
   gpu.type = DeviceType::gpu;
   gpu.compute_units = 82;
   // Whoever made the CPU that plays it.
-  gpu.vendor = "NVIDIA Corporation", gpu.name = "a GPU", gpu.generation = "sm_86";
+  gpu.vendor = "NVIDIA Corporation", gpu.name = "a GPU", gpu.architecture = "sm_86";
   gpu.prefers_vector_kernels = false;
   const auto recording = exec::lower(exec::Subgraph(exec::collect({&y, 1})), gpu).recording;
   std::vector<std::string> result;

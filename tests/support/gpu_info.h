@@ -11,7 +11,7 @@ inline DeviceInfo gpu_info(const std::string& architecture, std::size_t sub_grou
   DeviceInfo info;
   info.name = "a GPU of the tests";
   info.type = DeviceType::gpu;
-  info.generation = architecture;
+  info.architecture = architecture;
   info.sub_group_size = sub_group;
   info.compute_units = compute_units;
   info.max_work_group_size = 256;

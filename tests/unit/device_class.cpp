@@ -30,7 +30,7 @@ DeviceInfo gpu(const char* vendor, const char* architecture, std::size_t togethe
   info.name = "a GPU that is not here";
   info.type = DeviceType::gpu;
   info.vendor = vendor;
-  info.generation = architecture;
+  info.architecture = architecture;
   info.sub_group_size = together;
   return info;
 }

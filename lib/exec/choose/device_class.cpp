@@ -111,7 +111,7 @@ std::string_view name_of_amd(std::string_view architecture) {
 
 /// An older driver tells no architecture, but which vectors its matrix units work on.
 std::string_view name_of_intel(const DeviceInfo& device) {
-  const std::string_view architecture = device.generation;
+  const std::string_view architecture = device.architecture;
   if (begins_with_any(architecture, {"xe-hpg", "xe-lpg"})) return "intel-xe-hpg";
   if (architecture == "xe-lp") return "intel-xe-lp";
   if (architecture.starts_with("xe")) return "intel-xe-hpc";
@@ -126,8 +126,8 @@ std::string_view name_of(const DeviceInfo& device) {
     return ocl::vector_rate(device) == ocl::VectorRate::full ? "cpu-16-full" : "cpu-16-half";
   }
   if (device.type == DeviceType::cpu) return "other";
-  if (const int capability = ocl::compute_capability(device.generation); capability > 0) return name_of_nvidia(capability);
-  if (device.generation.starts_with("gfx")) return name_of_amd(device.generation);
+  if (const int capability = ocl::compute_capability(device.architecture); capability > 0) return name_of_nvidia(capability);
+  if (device.architecture.starts_with("gfx")) return name_of_amd(device.architecture);
   if (device.vendor.find("Intel") != std::string::npos) return name_of_intel(device);
   return "other";
 }

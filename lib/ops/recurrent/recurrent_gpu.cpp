@@ -71,7 +71,7 @@ class Division {
 
 /// Whether an item has some 250 registers: on Intel's GPUs it has fewer. On CPUs it does not matter.
 bool keeps_weights(const DeviceInfo& device) {
-  return device.type == DeviceType::cpu || device.generation.starts_with("sm_") || device.generation.starts_with("gfx");
+  return device.type == DeviceType::cpu || device.architecture.starts_with("sm_") || device.architecture.starts_with("gfx");
 }
 
 /// With the terms divided as far as the group has items, where it fits.
