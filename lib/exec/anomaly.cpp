@@ -73,7 +73,7 @@ void look_for_anomaly(std::span<const Tensor> tensors, const std::shared_ptr<ocl
   if (!options) return;
   const OptionsScope not_looking(looking_for(std::nullopt));
   // Copies have no effects: what throws here has changed nothing, and the evaluation itself does each of them once.
-  for (const auto& tensor : tensors) forget_speculative(tensor);
+  forget_speculative();
   Walk walk;
   const auto work = collect(tensors, walk);
   const auto devices = Partitions::devices(work, wanted, tensors);

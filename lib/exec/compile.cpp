@@ -93,7 +93,7 @@ std::size_t index_in(const std::vector<Tensor>& list, const Tensor& tensor) {
 
 /// The value as it is, or is once it has been computed: a stand-in's, too.
 std::shared_ptr<Value> value_or_evaluated(const Tensor& tensor) {
-  auto value = exec::value_of(tensor);
+  auto value = exec::asked_value_of(tensor);
   return value ? std::move(value) : exec::evaluated(tensor);
 }
 
@@ -102,7 +102,7 @@ std::vector<Tensor> from_outside(const exec::Work& work, std::uint64_t first) {
   const auto is_outside = [&](const Node& node) { return node.order < first || node.slot != 0; };
   std::vector<Tensor> found;
   const auto look_at = [&](const Tensor& tensor) {
-    if (!exec::value_of(tensor) && is_outside(*node_of(tensor))) found.push_back(tensor);
+    if (!exec::asked_value_of(tensor) && is_outside(*node_of(tensor))) found.push_back(tensor);
   };
   for (const auto& node : work.nodes)
     if (!is_outside(*node))
@@ -231,7 +231,7 @@ class Call {
   static void evaluate_waiting(const std::vector<Tensor>& tensors) {
     std::vector<Tensor> waiting;
     for (const auto& tensor : tensors)
-      if (!exec::value_of(tensor)) waiting.push_back(tensor);
+      if (!exec::asked_value_of(tensor)) waiting.push_back(tensor);
     if (!waiting.empty()) eval(waiting);
   }
 

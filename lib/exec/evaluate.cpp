@@ -174,17 +174,36 @@ class Overdue {
 
 auto& overdue = *new Overdue;  // outlives what static tensors do at exit
 
-/// Takes away speculative outputs on other devices than the wanted one, if the tensors read values there: nobody has asked for
-/// them there.
-void forget_elsewhere(std::span<const Tensor> tensors, const ocl::Context& wanted) {
-  std::set<std::shared_ptr<ocl::Context>> others;
+/// Drops speculative outputs where the evaluation reads one that lies on another device than the evaluation would compute it on:
+/// such a value does not decide where anything is computed.
+void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted) {
+  if (!SpeculativeOutputs::may_be_elsewhere()) return;
   {
     Walk walk;
-    for (const auto& value : collect(tensors, walk).values)
-      if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get()); placed && placed->device.get() != &wanted)
-        others.insert(placed->device);
+    const auto work = collect(tensors, walk);
+    std::set<const ocl::Context*> speculative, others;
+    const auto add = [&](const ValueCell& cell, const std::shared_ptr<Value>& value) {
+      if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get()))
+        (cell.is_speculative() ? speculative : others).insert(placed->device.get());
+    };
+    for (std::size_t i = 0; i < work.leaves.size(); ++i) add(cell_of(work.leaves[i]), work.values[i]);
+    for (const auto& [node, output, value] : work.present) add(node->values[static_cast<std::size_t>(output)], value);
+    if (speculative.empty()) return;
+    for (const auto& node : work.nodes)
+      if (const auto* copy = copy_of(*node); copy && copy->device()) others.insert(copy->device().get());
+    if (wanted) others.insert(wanted.get());
+    if (others.empty()) others.insert(context_of(Device::current()).get());
+    const bool are_there = std::includes(others.begin(), others.end(), speculative.begin(), speculative.end());
+    if (are_there && others.size() == 1) return;
+    if (are_there) {
+      try {
+        (void)Partitions::devices(work, wanted, tensors);
+        return;
+      } catch (const DeviceError&) {  // without the speculative ones there may be one device for each
+      }
+    }
   }
-  for (const auto& device : others) PlanCache::of(*device).speculative_outputs().clear();
+  SpeculativeOutputs::clear_all();
 }
 
 /// Returns the effects that remain to be done.
@@ -193,7 +212,16 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   const Options options = Options::now();  // a copy: a function of the program may end the scope that has them
   Effects effects(asked);
   const auto work = effects.collect(offer, more);
-  if (work.nodes.empty()) return effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, Results()); });
+  // What the program asks for is no longer speculative, whatever made its value.
+  const auto finish = [&](const Results& results) {
+    auto left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
+    // Another thread may have evaluated the same meanwhile: the first value stays.
+    for (std::size_t i = 0; i < work.wanted.size(); ++i) cell_of(work.wanted[i]).ask(results[i]);
+    for (const auto& tensor : asked)
+      if (auto& cell = cell_of(tensor); !cell.is_asked() && !cell.ask()) cell.ask(work.value_of(tensor, results));
+    return left;
+  };
+  if (work.nodes.empty()) return finish({});
   if (const auto what = computed_again(work); !what.empty()) {
     logging::print(logging::Level::plan, "{} is computed again, as nothing held its value", what);
     logging::warn_once(
@@ -203,10 +231,8 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   }
   std::vector<CallEffect> left;
   const auto publish = [&](const Results& results, std::span<const Work::Result> speculative) {
-    left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
-    // Another thread may have evaluated the same meanwhile: the first value stays.
+    left = finish(results);
     const auto asked_for = work.wanted.size();
-    for (std::size_t i = 0; i < asked_for; ++i) cell_of(work.wanted[i]).exchange(nullptr, results[i]);
     std::map<ocl::Context*, std::vector<SpeculativeOutputs::Output>> outputs;
     for (std::size_t i = 0; i < speculative.size(); ++i) {
       const auto tensor = work.tensor(speculative[i]);
@@ -267,10 +293,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   apply_left(evaluate_once(asked, wanted, offer, more));
 }
 
-void forget_speculative(const Tensor& tensor) {
-  const auto device = device_of_graph(tensor);
-  PlanCache::of(device ? *device : *context_of(Device::current())).speculative_outputs().clear();
-}
+void forget_speculative() { SpeculativeOutputs::clear_all(); }
 
 void apply_overdue() {
   if (!overdue.any() || capturing() || ocl::is_telling() || !Options::now().refusal.empty()) return;
@@ -305,7 +328,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
     if (const auto* capture = capturing()) require_unfollowed(tensors, capture->first);
     const Capturing outside(nullptr);
     apply_overdue();
-    if (device) forget_elsewhere(tensors, *device);
+    forget_elsewhere(tensors, device);
     look_for_anomaly(tensors, device);
     evaluate(tensors, device, offer, more);
   } catch (const Error&) {

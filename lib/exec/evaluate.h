@@ -34,9 +34,9 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
 void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer = {},
                       std::span<const CallEffect> more = {});
 
-/// Takes away the values on the tensor's device that evaluations returned without a request: whether these exist depends on who
-/// holds other tensors. To be called where it matters whether a value is there.
-void forget_speculative(const Tensor& tensor);
+/// Drops all values that evaluations returned without a request: whether these exist depends on who holds other tensors. To be
+/// called where it matters which nodes the next evaluation computes.
+void forget_speculative();
 
 /// Applies the effects of earlier evaluations that a device could not. Does nothing where nothing may be evaluated now, and where
 /// it still cannot.

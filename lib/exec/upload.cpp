@@ -39,7 +39,7 @@ Tensor copy_to(const Tensor& tensor, const Device& device) {
   if (!tensor.defined()) throw Error("copy_to: the tensor is undefined");
   // Whole numbers that the host knows have no gradient, and losses check labels before anything is computed.
   if (!is_floating(tensor.dtype()) && node_of(tensor)->slot == 0 && !capturing())
-    if (const auto value = exec::value_of(tensor))
+    if (const auto value = exec::asked_value_of(tensor))
       if (const auto* bytes = value->on_host())
         return exec::upload(tensor.spec(), device, std::vector<std::byte>(bytes, bytes + tensor.spec().bytes()));
   return apply(std::make_shared<exec::CopyTo>(context_of(device)), {tensor});

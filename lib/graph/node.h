@@ -54,6 +54,9 @@ struct Holders {
 
 /// Holds a value once it is known. Several threads may evaluate a shared graph: each reads a cell at one moment and keeps the
 /// result. Cells own values (Value::count): a value held by two cells is never overwritten.
+///
+/// A value is there because the program asked for it, or it is speculative: made along with others, as somebody held a handle. A
+/// speculative value saves work, and may be dropped at any time. No answer to the program may depend on it.
 class ValueCell {
  public:
   ValueCell() = default;
@@ -67,36 +70,58 @@ class ValueCell {
     const SpinGuard guard(busy_);
     return value_;
   }
-  /// Whether there is a value; does not access its pointer.
-  explicit operator bool() const { return known_.load(std::memory_order_acquire); }
+  /// The value if the program asked for it.
+  std::shared_ptr<Value> asked() const {
+    const SpinGuard guard(busy_);
+    return state_.load(std::memory_order_relaxed) == State::asked ? value_ : nullptr;
+  }
+  /// Whether there is a value, or one of a kind; they do not access its pointer.
+  explicit operator bool() const { return state_.load(std::memory_order_acquire) != State::none; }
+  bool is_asked() const { return state_.load(std::memory_order_acquire) == State::asked; }
+  bool is_speculative() const { return state_.load(std::memory_order_acquire) == State::speculative; }
+  /// Sets a value that the program asked for, or removes any.
   void set(std::shared_ptr<Value> value) {
     if (value) value->count(1);
     {
       const SpinGuard guard(busy_);
-      swap(value);
+      swap(value, State::asked);
     }
     // The old value is freed without the lock: freeing it may take others.
     if (value) value->count(-1);
   }
-  /// Sets the value where it still is `expected`; returns the value that is there then.
+  /// Sets the value where it still is `expected`; returns the value that is there then. null for null: it is speculative.
   std::shared_ptr<Value> exchange(const Value* expected, std::shared_ptr<Value> value) {
     if (value) value->count(1);
     std::shared_ptr<Value> now;
     {
       const SpinGuard guard(busy_);
-      if (value_.get() == expected) swap(value);
+      if (value_.get() == expected) swap(value, expected ? state_.load(std::memory_order_relaxed) : State::speculative);
       now = value_;
     }
     if (value) value->count(-1);
     return now;
   }
-  /// Removes `expected` where it is here and nothing else keeps it alive, to free its memory; returns null otherwise.
-  std::shared_ptr<Value> take_last(const std::weak_ptr<Value>& expected) {
+  /// The program asks for the value: sets `value` where there is none. Returns whether there is one then.
+  bool ask(std::shared_ptr<Value> value = nullptr) {
+    if (value) value->count(1);
+    bool is_there;
+    {
+      const SpinGuard guard(busy_);
+      if (value && !value_) swap(value, State::asked);
+      is_there = value_ != nullptr;
+      if (is_there) state_.store(State::asked, std::memory_order_release);
+    }
+    if (value) value->count(-1);
+    return is_there;
+  }
+  /// Removes `expected` where it is here and speculative; with `sole` only if nothing else keeps it alive, to free its memory.
+  /// Returns null otherwise.
+  std::shared_ptr<Value> take_speculative(const std::weak_ptr<Value>& expected, bool sole) {
     std::shared_ptr<Value> taken;
     {
       const SpinGuard guard(busy_);
       const bool is_here = !expected.owner_before(value_) && !value_.owner_before(expected);
-      if (value_ && is_here && value_.use_count() == 1) swap(taken);
+      if (is_speculative() && is_here && (!sole || value_.use_count() == 1)) swap(taken, State::none);
     }
     if (taken) taken->count(-1);
     return taken;
@@ -105,13 +130,14 @@ class ValueCell {
   Holders holders;  ///< of this value's output
 
  private:
-  void swap(std::shared_ptr<Value>& value) {
-    known_.store(value != nullptr, std::memory_order_release);
+  enum class State : std::uint8_t { none, speculative, asked };
+  void swap(std::shared_ptr<Value>& value, State state) {
+    state_.store(value ? state : State::none, std::memory_order_release);
     value_.swap(value);
   }
 
   mutable std::atomic_flag busy_;
-  std::atomic<bool> known_{false};
+  std::atomic<State> state_{State::none};
   std::shared_ptr<Value> value_;
 };
 

@@ -221,7 +221,7 @@ KVCache MultiheadAttention::cache(std::int64_t batch, std::int64_t capacity, Dty
 
 KVCache MultiheadAttention::room(std::int64_t batch, std::int64_t capacity, Dtype dtype) const {
   // Where the weights are, if they are on a device: the first step() sets what nothing else has placed yet.
-  const auto weight = std::dynamic_pointer_cast<exec::DeviceValue>(exec::value_of(parameters().front().second));
+  const auto weight = std::dynamic_pointer_cast<exec::DeviceValue>(exec::asked_value_of(parameters().front().second));
   const auto part = [&] {
     const Tensor empty = zeros({batch, heads_, capacity, embed_dim_ / heads_}, dtype);
     if (weight) clnet::eval(std::vector{empty}, device_with(weight->device));

@@ -90,8 +90,8 @@ void Module::finish_clones(Clones& copied) {
       for (const auto& [name, own] : *list)
         if (slot_handles[slot_of(own).get()] == slots[slot_of(own).get()])
           throw Error(
-              fmt::format("clone: child '{}' is held by pointer, and the copy would not use its own '{}'; a module that "
-                          "is cloned holds its layers themselves",
+              fmt::format("clone: child '{}' is held by pointer, or by a handle outside of the module, so that the copy might "
+                          "not use its own '{}'; hold layers as members and drop other handles",
                           made.copy->known_as, name));
   }
 }

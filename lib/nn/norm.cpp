@@ -29,7 +29,7 @@ namespace {
 /// A count that the host knows stays there and costs no kernel, unless the graph is made for other counts, too.
 Tensor one_more(const Tensor& count) {
   if (capturing()) return count + 1.0;
-  const auto known = exec::value_of(count);
+  const auto known = exec::asked_value_of(count);
   const auto* host = dynamic_cast<const HostValue*>(known.get());
   if (!host) return count + 1.0;
   std::int64_t value;
@@ -66,6 +66,8 @@ void require_last(const char* layer, const Tensor& x, const Shape& shape) {
 /// How many batches there were with this one, as each thread that evaluates the graph has found.
 class Batches {
  public:
+  /// `count` is kept alive: its update, which calls set(), comes before those that call get().
+  explicit Batches(std::shared_ptr<Slot> count) : count_(std::move(count)) {}
   Tensor set(const Tensor& next) {
     Tensor now = next;
     const std::lock_guard lock(mutex_);
@@ -75,12 +77,12 @@ class Batches {
   Tensor get() const {
     const std::lock_guard lock(mutex_);
     const auto found = now_.find(std::this_thread::get_id());
-    if (found == now_.end())
-      throw Error("BatchNorm: the count of batches is gone, and running statistics without a momentum need it");
+    if (found == now_.end()) throw Error("BatchNorm: the count of batches was not updated");
     return found->second;
   }
 
  private:
+  const std::shared_ptr<Slot> count_;
   mutable std::mutex mutex_;
   std::map<std::thread::id, Tensor> now_;
 };
@@ -110,7 +112,7 @@ Tensor BatchNorm::forward(const Tensor& x) {
   const auto result = batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
     // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
-    const auto batches = std::make_shared<Batches>();
+    const auto batches = std::make_shared<Batches>(options_.momentum ? nullptr : slot_of(*count_));
     count_->follow(result.mean, [batches](const Tensor& now, const Tensor&) { return batches->set(one_more(now)); });
     const auto blend = [momentum = options_.momentum, batches](const Tensor& now, const Tensor& batch) {
       if (momentum) return now * (1 - *momentum) + batch * *momentum;

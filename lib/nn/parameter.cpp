@@ -25,7 +25,7 @@ namespace {
 
 /// The tensor as a leaf of the slot.
 Tensor leaf_of(const Slot& slot, const Tensor& tensor) {
-  if (auto value = exec::value_of(tensor)) return make_leaf(slot, tensor.spec(), std::move(value));
+  if (auto value = exec::asked_value_of(tensor)) return make_leaf(slot, tensor.spec(), std::move(value));
   auto waiting = ops::hold(tensor);
   node_of(waiting)->slot = slot.id;
   return waiting;
@@ -104,7 +104,7 @@ void Parameter::set(const Tensor& value) {
   if (!exec::Options::now().refusal.empty()) throw Error("Parameter::set: called by the update of Parameter::follow");
   // A value that waits, as an average that is set in each step, would hold all those before it. One that is there holds none, and
   // takes the place of whatever waited, even of what cannot be computed.
-  if (!exec::value_of(value) && !exec::value_of(now)) eval({now});
+  if (!exec::asked_value_of(value) && !exec::asked_value_of(now)) eval({now});
   exec::drop_overdue(*slot_);
   auto leaf = leaf_of(*slot_, value);  // what was there is freed without the lock
   const std::lock_guard lock(slots_mutex());
@@ -114,19 +114,19 @@ void Parameter::set(const Tensor& value) {
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
   if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
   if (!update) throw Error("a parameter cannot follow a tensor without an update");
-  if (auto* capture = capturing(); capture && (exec::value_of(value) || node_of(value)->order < capture->first)) {
+  if (auto* capture = capturing(); capture && (exec::asked_value_of(value) || node_of(value)->order < capture->first)) {
     capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
     return;
   }
-  if (node_of(value)->past.load(std::memory_order_relaxed) != Node::Past::none) exec::forget_speculative(value);
-  if (exec::value_of(value)) return follow_now(slot_, value, update);
+  if (node_of(value)->past.load(std::memory_order_relaxed) != Node::Past::none) exec::forget_speculative();
+  if (exec::asked_value_of(value)) return follow_now(slot_, value, update);
   node_of(value)->effects.push_back(std::make_shared<Effect>(slot_, output_of(value), std::move(update)));
 }
 
 void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes) {
   std::vector<Tensor> waiting;
   for (const auto& [parameter, tensor] : changes)
-    if (auto now = parameter.value(); !exec::value_of(tensor) && !exec::value_of(now)) waiting.push_back(std::move(now));
+    if (auto now = parameter.value(); !exec::asked_value_of(tensor) && !exec::asked_value_of(now)) waiting.push_back(std::move(now));
   if (!waiting.empty()) eval(waiting);
 }
 

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "tests/ops/check.h"
 #include "tests/ops/donation.h"
 #include "tests/ops/launches.h"
+#include "tests/support/second_device.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -329,4 +331,125 @@ TEST_CASE("memory that a program was handed is not overwritten while it has it, 
   step();
   if (Device::current().info().reuses_buffers && exec::Options::now().shares && exec::Options::now().fuses)
     CHECK(memory_of(state()) == next);
+}
+
+namespace {
+
+/// h and a sum over it and seven others. Where another part is `held`, h's value comes along with the sum; otherwise it does not.
+struct ComesAlong {
+  Tensor h, total, held;
+  ComesAlong(
+      bool holds, const std::function<Tensor(const Tensor&)>& inner = [](const Tensor& a) { return a; },
+      const std::function<Tensor()>& drawn =
+          [] {
+            return randn({16, 16}).detach();
+          }) {
+    manual_seed(4);
+    std::vector<Tensor> parts;
+    for (int i = 0; i < 8; ++i) parts.push_back(softmax(i == 0 ? inner(drawn()) : drawn(), 1));
+    h = parts[0];
+    total = sum(concat(parts, 0));
+    held = parts[1];
+    parts.clear();
+    if (!holds) held = {};
+    total.eval();
+  }
+};
+
+Tensor add_one(const Tensor& now, const Tensor&) { return now + 1.0; }
+
+}  // namespace
+
+TEST_CASE("what comes along unasked is not there to the program, and once asked for it is") {
+  for (const bool holds : {true, false}) {
+    CAPTURE(holds);
+    const ComesAlong made(holds);
+    nn::Parameter p(Tensor::scalar(0.0F)), q(Tensor::scalar(0.0F));
+    SECTION("a parameter follows") {
+      p.follow(made.h, add_one);
+      CHECK(p.value().item<float>() == 0);
+      made.h.eval();
+      CHECK(p.value().item<float>() == 1);
+    }
+    SECTION("a parameter follows what was asked for") {
+      made.h.eval();
+      p.follow(made.h, add_one);
+      CHECK(p.value().item<float>() == 1);
+    }
+    SECTION("another parameter has it") {
+      std::optional<nn::Parameter> other;
+      if (holds) other.emplace(made.h);
+      p.follow(made.h, add_one);
+      CHECK(p.value().item<float>() == 0);
+    }
+    SECTION("a parameter is set to it") {
+      nn::Parameter waiting(zeros({16, 16}).detach());
+      Tensor w = zeros({16, 16}) + 1.0;
+      q.follow(w, add_one);
+      waiting.set(w);
+      w = {};
+      waiting.set(made.h);
+      CHECK(q.value().item<float>() == 1);
+    }
+  }
+}
+
+TEST_CASE("a parameter of what came along unasked waits for it, whoever holds another value") {
+  for (const bool holds : {true, false}) {
+    CAPTURE(holds);
+    Tensor m;
+    const ComesAlong made(holds, [&](const Tensor& a) { return (m = a * 2.0) + 1.0; });
+    nn::Parameter p(made.h), q(Tensor::scalar(0.0F));
+    q.follow(m, add_one);
+    p.value().eval();
+    CHECK(q.value().item<float>() == 1);
+  }
+}
+
+TEST_CASE("what came along unasked decides nothing about devices") {
+  const Device second = test::second_device();
+  const auto drawn = [] { return randn({16, 16}); };
+  for (const bool holds : {true, false}) {
+    CAPTURE(holds);
+    const ComesAlong made(
+        holds, [](const Tensor& a) { return a; }, drawn);
+    SECTION("it is computed where the other operand is") {
+      const Tensor b = copy_to(ones({16, 16}), second).detach(), y = made.h * b;
+      CHECK_NOTHROW(y.eval());
+      CHECK(y.device() == second);
+    }
+    SECTION("it is computed where it is asked for") {
+      const DeviceScope there(second);
+      CHECK(made.h.device() == second);
+      eval(std::vector{made.h}, second);
+      CHECK(made.h.device() == second);
+    }
+  }
+}
+
+TEST_CASE("a handle hides no anomaly behind a copy") {
+  const Device second = test::second_device();
+  for (const bool held : {true, false}) {
+    const Tensor x = Tensor::from({INFINITY, 0.0F, 1.0F, 1.0F}, {2, 2}), w = Tensor::from({0.0F, 1.0F, 1.0F, 1.0F}, {2, 2});
+    const Tensor v = ones({2, 2}).detach();
+    Tensor h = matmul(x, w);
+    const Tensor y = sum(matmul(index_select(h, 0, Tensor::from(std::vector<std::int64_t>{1})), v));
+    if (!held) h = {};
+    y.eval();
+    const Tensor g = copy_to(gradients(y, {v})[0], second);
+    const DetectAnomaly looking;
+    CHECK_THROWS_WITH(g.eval(), Catch::Contains("matmul made the first nan"));
+  }
+}
+
+TEST_CASE("a parameter of a layer that is gone is updated, whoever holds it") {
+  std::optional<nn::Parameter> mean;
+  Tensor y;
+  {
+    nn::BatchNorm1d norm(3, {.momentum = std::nullopt});
+    mean.emplace(norm.parameter("running_mean"));
+    y = norm(make_tensor({4, 3}, 1));
+  }
+  CHECK_NOTHROW(y.eval());
+  CHECK(values_of(mean->value()) != Floats(3, 0));
 }

@@ -86,18 +86,36 @@ TEST_CASE("what is uncounted stays so where it is moved, and its copies are hand
   CHECK(holders_of(x) == Counts{2, 0});
 }
 
-TEST_CASE("a value that is kept is taken away only where nothing else keeps it alive") {
-  const Tensor x = Tensor::from({1.0F, 2.0F});
-  auto& slot = node_of(x)->values[0];
-  auto value = slot.get();
-  const std::weak_ptr<Value> known = value;
-  CHECK_FALSE(slot.take_last(known));
-  CHECK_FALSE(slot.take_last({}));
-  value.reset();
-  const std::weak_ptr<Value> another = std::make_shared<HostValue>(std::vector<std::byte>(8));
-  CHECK_FALSE(slot.take_last(another));
-  CHECK(slot);
-  CHECK(slot.take_last(known));
-  CHECK_FALSE(slot);
-  CHECK(known.expired());
+TEST_CASE("a speculative value is taken away, and one that was asked for is not") {
+  ValueCell cell;
+  const auto make = [] { return std::make_shared<HostValue>(std::vector<std::byte>(8)); };
+  std::shared_ptr<Value> value = make();
+  const std::weak_ptr<Value> known = value, another = make();
+  CHECK(cell.exchange(nullptr, value) == value);
+  CHECK(cell);
+  CHECK(cell.is_speculative());
+  CHECK(cell.get() == value);
+  CHECK(cell.asked() == nullptr);
+  SECTION("only where nothing else keeps it alive") {
+    CHECK_FALSE(cell.take_speculative(known, true));
+    CHECK_FALSE(cell.take_speculative({}, true));
+    value.reset();
+    CHECK_FALSE(cell.take_speculative(another, true));
+    CHECK(cell.take_speculative(known, true));
+    CHECK_FALSE(cell);
+    CHECK(known.expired());
+  }
+  SECTION("whatever else keeps it alive") {
+    CHECK(cell.take_speculative(known, false) == value);
+    CHECK_FALSE(cell);
+    CHECK_FALSE(cell.ask());
+  }
+  SECTION("once it was asked for, it stays") {
+    CHECK(cell.ask(make()));
+    CHECK(cell.is_asked());
+    CHECK(cell.asked() == value);
+    CHECK_FALSE(cell.take_speculative(known, false));
+    CHECK(cell.exchange(value.get(), make()) != value);
+    CHECK(cell.is_asked());
+  }
 }

@@ -28,7 +28,7 @@ const CopyTo* copy_of(const Node& node) {
 
 std::shared_ptr<ocl::Context> DeviceFinder::find(const Tensor& tensor) {
   // Parameters are asked for in each step, and have values: no list is made for them.
-  if (const auto value = std::dynamic_pointer_cast<DeviceValue>(value_of(tensor))) return value->device;
+  if (const auto value = std::dynamic_pointer_cast<DeviceValue>(asked_value_of(tensor))) return value->device;
   Walk walk;
   std::vector<Tensor> open;
   open.push_back(uncounted(tensor));
@@ -36,7 +36,7 @@ std::shared_ptr<ocl::Context> DeviceFinder::find(const Tensor& tensor) {
   while (!open.empty()) {
     const auto next = std::move(open.back());
     open.pop_back();
-    if (const auto value = value_of(next)) {
+    if (const auto value = asked_value_of(next)) {
       if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get())) return placed->device;
       if (device_ && leaf_.same(next)) return device_;
       continue;

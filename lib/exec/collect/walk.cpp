@@ -39,7 +39,7 @@ Walk::~Walk() {
     const auto found = all.of.find(node.get());
     if (--found->second > 0) return false;
     all.of.erase(found);
-    return static_cast<bool>(node->values[0]);
+    return node->values[0].is_asked();
   };
   auto done = nodes_.begin();
   {

@@ -15,7 +15,10 @@
 namespace clnet::exec {
 
 inline ValueCell& cell_of(const Tensor& tensor) { return node_of(tensor)->values[static_cast<std::size_t>(output_of(tensor))]; }
+/// The value, speculative or not.
 inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return cell_of(tensor).get(); }
+/// The value if the program asked for it: answers to the program depend on no other.
+inline std::shared_ptr<Value> asked_value_of(const Tensor& tensor) { return cell_of(tensor).asked(); }
 
 /// The values that may overwrite a leaf's memory, if the evaluation is its last reader. nothing: no value. ranges: a partial
 /// rewrite that may be repeated after a failure (Launch::if_in_place). all: any elementwise result, as the caller has offered

@@ -17,8 +17,8 @@ bool FusedPrologue::possible(const ElementwiseKernel& kernel) {
                      [](const auto& statement) { return statement.at.linear || !uses_index(statement.expression.text); });
 }
 
-void FusedPrologue::join(Launch& launch, std::string_view name) {
-  if (!launch.rebind(value_, inputs_[0])) return;
+bool FusedPrologue::join(Launch& launch, std::string_view name) {
+  if (!launch.rebind(value_, inputs_[0])) return false;
   Attachment attachment(kernel_, inputs_, launch, "b");
   const auto first = attachment.buffer(0);
   const auto storage = to_string(kernel_.buffers[0].dtype());
@@ -36,6 +36,7 @@ void FusedPrologue::join(Launch& launch, std::string_view name) {
       .define("PROLOGUE_FUNCTION_PARAMETERS", fmt::format(", IN_SHARED({}){}", first, attachment.parameters()))
       .define("PROLOGUE_FUNCTION_ARGUMENTS", fmt::format(", {0}_base, {0}_offset{1}", first, attachment.arguments()))
       .define("PROLOGUE_ARGUMENTS", fmt::format(", {0}_base, {0}_offset{1}", name, attachment.arguments()));
+  return true;
 }
 
 }  // namespace clnet::exec

@@ -14,7 +14,7 @@ class FusedPrologue : public Prologue {
   /// Whether any kernel can take it: an element depends on those at its own place, and on values that are the same everywhere.
   static bool possible(const ElementwiseKernel& kernel);
 
-  void join(Launch& launch, std::string_view name) override;
+  bool join(Launch& launch, std::string_view name) override;
 
  private:
   const ElementwiseKernel& kernel_;

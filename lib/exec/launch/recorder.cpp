@@ -215,7 +215,13 @@ void Recorder::host(HostCall call) { recording_.commands_.emplace_back(std::move
 
 void Recorder::epilogue(Launch& launch, std::int64_t channels, std::int64_t inner) {
   epilogue_answered_ = true;
-  if (epilogue_ && epilogue_->join(launch, channels, inner)) epilogue_joined_ = true;
+  if (!epilogue_ || !epilogue_->join(launch, channels, inner)) return;
+  epilogue_joined_ = true;
+  round_fused(launch);
+}
+
+void Recorder::round_fused(Launch& launch) const {
+  if (!device_.prefers_vector_kernels) launch.define("ROUND_FUSED", 1);
 }
 
 void Recorder::foresee(std::string problem, std::int64_t extent, const std::function<void(std::int64_t)>& lower) {
@@ -254,7 +260,7 @@ void Recorder::inner_epilogue(Launch& launch, std::size_t which, std::string_vie
 
 void Recorder::prologue(Launch& launch, std::string_view name) {
   prologue_answered_ = true;
-  if (prologue_) prologue_->join(launch, name);
+  if (prologue_ && prologue_->join(launch, name)) round_fused(launch);
 }
 
 }  // namespace clnet::exec

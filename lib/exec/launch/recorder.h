@@ -270,8 +270,8 @@ class Epilogue {
 class Prologue {
  public:
   virtual ~Prologue() = default;
-  /// Makes the launch compute the elements that it loads by IN(name), if they are that input.
-  virtual void join(Launch& launch, std::string_view name) = 0;
+  /// Makes the launch compute the elements that it loads by IN(name). False where these are not that input.
+  virtual bool join(Launch& launch, std::string_view name) = 0;
 };
 
 /// The interface through which one operation's lower() writes launches.
@@ -357,6 +357,8 @@ class Recorder {
   bool host_scalar(std::size_t input) const;
 
  private:
+  /// What was fused into the launch gives the bits of single operations, as generated kernels do.
+  void round_fused(Launch& launch) const;
   Launch& add(ocl::ProgramSource program, std::string_view function);
 
   Recording& recording_;

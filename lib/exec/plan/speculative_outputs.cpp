@@ -3,11 +3,42 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "lib/exec/collect/value.h"
 #include "lib/graph/op.h"
 
 namespace clnet::exec {
+
+namespace {
+
+/// The outputs of all devices.
+struct All {
+  std::mutex mutex;
+  std::vector<SpeculativeOutputs*> of;
+};
+
+All& all() {
+  static auto* const one = new All;  // outlives what static tensors do at exit
+  return *one;
+}
+
+}  // namespace
+
+SpeculativeOutputs::SpeculativeOutputs() {
+  const std::lock_guard lock(all().mutex);
+  all().of.push_back(this);
+}
+
+SpeculativeOutputs::~SpeculativeOutputs() {
+  const std::lock_guard lock(all().mutex);
+  std::erase(all().of, this);
+}
+
+bool SpeculativeOutputs::may_be_elsewhere() {
+  const std::lock_guard lock(all().mutex);
+  return all().of.size() > 1;
+}
 
 void SpeculativeOutputs::add(const std::vector<Output>& outputs) {
   const std::lock_guard lock(mutex_);
@@ -18,40 +49,52 @@ void SpeculativeOutputs::add(const std::vector<Output>& outputs) {
   for (const auto& [tensor, value] : outputs) entries_.push_back({node_of(tensor), output_of(tensor), value});
 }
 
-void SpeculativeOutputs::forget_dead() {
-  std::erase_if(entries_, [](const WeakOutput& entry) { return entry.value.expired(); });
+bool SpeculativeOutputs::is_kept(const WeakOutput& entry) {
+  const auto node = entry.value.expired() ? nullptr : entry.node.lock();
+  return node && node->values[static_cast<std::size_t>(entry.output)].is_speculative();
 }
 
-std::shared_ptr<Value> SpeculativeOutputs::take_away(const WeakOutput& entry, std::vector<std::shared_ptr<Node>>& nodes) {
-  auto node = entry.node.lock();
-  if (!node) return nullptr;
-  auto value = node->values[static_cast<std::size_t>(entry.output)].take_last(entry.value);
-  if (value) node->past.store(Node::Past::taken, std::memory_order_relaxed);
-  nodes.push_back(std::move(node));
-  return value;
+void SpeculativeOutputs::forget_dead() {
+  std::erase_if(entries_, [](const WeakOutput& entry) { return !is_kept(entry); });
 }
 
 std::size_t SpeculativeOutputs::evict(std::size_t bytes) {
-  // Freed without the lock.
-  std::vector<std::shared_ptr<Node>> nodes;
-  std::vector<std::shared_ptr<Value>> values;
+  Taken taken;
+  return take_away(bytes, true, taken);
+}
+
+void SpeculativeOutputs::clear() {
+  Taken taken;
+  take_away(std::numeric_limits<std::size_t>::max(), false, taken);
+}
+
+void SpeculativeOutputs::clear_all() {
+  Taken taken;
+  const std::lock_guard lock(all().mutex);
+  for (auto* outputs : all().of) outputs->take_away(std::numeric_limits<std::size_t>::max(), false, taken);
+}
+
+std::size_t SpeculativeOutputs::take_away(std::size_t bytes, bool sole, Taken& taken) {
   std::size_t freed = 0;
   const std::lock_guard lock(mutex_);
   for (auto at = entries_.begin(); at != entries_.end() && freed < bytes;) {
-    auto taken = take_away(*at, nodes);
-    const auto* placed = dynamic_cast<const DeviceValue*>(taken.get());
+    auto node = at->node.lock();
+    auto* cell = node ? &node->values[static_cast<std::size_t>(at->output)] : nullptr;
+    auto value = cell ? cell->take_speculative(at->value, sole) : nullptr;
+    if (value) node->past.store(Node::Past::taken, std::memory_order_relaxed);
+    const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
     // Views share memory, which is free when the last of them goes.
     if (placed && placed->buffer->holders() == 0) freed += placed->buffer->bytes();
-    at = taken || at->value.expired() ? entries_.erase(at) : std::next(at);
-    if (taken) values.push_back(std::move(taken));
+    at = cell && cell->is_speculative() && !at->value.expired() ? std::next(at) : entries_.erase(at);
+    if (value) taken.values.push_back(std::move(value));
+    if (node) taken.nodes.push_back(std::move(node));
   }
   return freed;
 }
 
 std::size_t SpeculativeOutputs::count() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [](const WeakOutput& entry) { return !entry.value.expired(); }));
+  return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), is_kept));
 }
 
 std::string computed_again(const Work& work) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -18,17 +17,25 @@ namespace clnet::exec {
 /// One per device. Any thread may call it.
 class SpeculativeOutputs {
  public:
+  SpeculativeOutputs();
+  ~SpeculativeOutputs();
+  SpeculativeOutputs(const SpeculativeOutputs&) = delete;
+  SpeculativeOutputs& operator=(const SpeculativeOutputs&) = delete;
   struct Output {
     Tensor tensor;
     std::shared_ptr<Value> value;
   };
   /// Adds tensors that got values without a request.
   void add(const std::vector<Output>& outputs);
-  /// Drops values without holders, the oldest first, until `bytes` bytes are free, and returns the freed bytes. A later read
-  /// computes a value again.
+  /// Drops values that nothing reads now, the oldest first, until `bytes` bytes are free, and returns the freed bytes. A later
+  /// read computes a value again.
   std::size_t evict(std::size_t bytes);
-  /// Drops all of them.
-  void clear() { evict(std::numeric_limits<std::size_t>::max()); }
+  /// Drops all of them, whatever still reads them.
+  void clear();
+  /// The same on all devices.
+  static void clear_all();
+  /// Whether two devices exist, so that a speculative value may lie on another one than the value that is asked for would.
+  static bool may_be_elsewhere();
   /// The number of outputs.
   std::size_t count() const;
 
@@ -38,9 +45,16 @@ class SpeculativeOutputs {
     int output;
     std::weak_ptr<Value> value;
   };
+  /// Whether the value is there and speculative still.
+  static bool is_kept(const WeakOutput& entry);
   void forget_dead();
-  /// Takes the value away unless something holds or uses it. Free the result, and the additions to `nodes`, without the lock.
-  static std::shared_ptr<Value> take_away(const WeakOutput& entry, std::vector<std::shared_ptr<Node>>& nodes);
+  /// Freed without a lock: that may free a device.
+  struct Taken {
+    std::vector<std::shared_ptr<Node>> nodes;
+    std::vector<std::shared_ptr<Value>> values;
+  };
+  /// Takes values away, with `sole` those that nothing reads now, until `bytes` bytes are free.
+  std::size_t take_away(std::size_t bytes, bool sole, Taken& taken);
 
   mutable std::mutex mutex_;
   std::list<WeakOutput> entries_;  ///< the oldest first
