@@ -183,6 +183,54 @@ Item translation_training() {
           }};
 }
 
+/// 64 words behind a memory of 64, the likeliest each time, which the host reads before the next: with caches, or (anew) encoding
+/// the source and decoding a whole line for each word, as who has no caches does.
+Item translation_decoding(std::int64_t batch, bool anew) {
+  constexpr std::int64_t width = 256, heads = 4, layers = 3, words = 1024, length = 64;
+  struct Wide : nn::Module {
+    nn::Embedding source{words, width}, target{words, width};
+    nn::Transformer transformer{width, heads, layers, layers, {.dim_feedforward = 4 * width, .dropout = 0, .batch_first = true}};
+    nn::PositionalEncoding positions{width, {.dropout = 0, .max_length = length}};
+    nn::Linear head{width, words};
+    Wide() {
+      add("source", source);
+      add("target", target);
+      add("transformer", transformer);
+      add("positions", positions);
+      add("head", head);
+      inference();
+    }
+  };
+  const auto count = static_cast<double>(batch * length);
+  return {
+      fmt::format("transformer-decode-t{}-b{}{}", length, batch, anew ? "-anew" : ""), count, "word", 0, 0, [=]() -> Run {
+        const auto model = std::make_shared<Wide>();
+        const auto from = Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(batch * length), 7), {batch, length});
+        const auto encode = [=] { return model->transformer.encode(model->positions(model->source(from))); };
+        const auto first = Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(batch), 1));
+        const auto write = [=](const decode::StepFunction& step) {
+          (void)decode::greedy(step, first, {.max_new_tokens = length});
+        };
+        if (!anew)
+          return [=] {
+            auto caches = model->transformer.caches(encode(), length);
+            write([&](const Tensor& tokens) {
+              const auto x = model->positions(model->target(tokens), caches.front().target.length);
+              return model->head(model->transformer.step(x, caches));
+            });
+          };
+        return [=] {
+          Tensor line = zeros({batch, length}, Dtype::i64);
+          std::int64_t at = 0;
+          write([&](const Tensor& tokens) {
+            line = slice_update(line, 1, at, tokens).detach();
+            const auto y = model->transformer.decode(model->positions(model->target(line)), encode(), {.is_causal = true});
+            return model->head(narrow(y, 1, at++, 1));
+          });
+        };
+      }};
+}
+
 /// A step of Adam on three layers of LSTM and a head, on sequences in the host's memory.
 Item deep_lstm_step() {
   constexpr std::int64_t layers = 3, width = 500, steps = 32, batch = 32;
@@ -384,6 +432,8 @@ std::vector<Item> model_items() {
   for (const auto dtype : {Dtype::f32, Dtype::f16}) list.push_back(char_gpt_training(32, dtype));
   list.push_back(char_gpt_generation());
   list.push_back(translation_training());
+  for (const std::int64_t batch : {1, 8})
+    for (bool anew : {false, true}) list.push_back(translation_decoding(batch, anew));
   list.push_back(deep_lstm_step());
   list.push_back(attention_steps());
   for (std::int64_t batch : {1, 8}) list.push_back(vision_transformer(batch));

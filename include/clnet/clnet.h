@@ -6,6 +6,7 @@
 #include "clnet/compile.h"
 #include "clnet/data.h"
 #include "clnet/debug.h"
+#include "clnet/decode.h"
 #include "clnet/device.h"
 #include "clnet/dtype.h"
 #include "clnet/error.h"

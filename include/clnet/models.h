@@ -102,6 +102,8 @@ struct GenerateOptions {
   std::int64_t count = 200;  ///< characters to write after the prompt
   /// Divides the logits: below 1 likely characters become likelier, above 1 all become more alike. 0: always the likeliest.
   double temperature = 0.8;
+  std::int64_t top_k = 0;  ///< only the k likeliest characters; 0: all
+  double top_p = 1;        ///< of these, only the fewest likeliest ones whose probabilities sum to at least top_p
   std::uint64_t seed = 0;  ///< independent of manual_seed()
   /// Called for each new character; false stops.
   std::function<bool(std::int32_t character)> on_character = nullptr;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "clnet/device.h"
@@ -42,7 +44,23 @@ Tensor joined(const Tensor& a, const Tensor& b, Dtype dtype) {
   return added(a, dtype) + added(b, dtype);
 }
 
+/// One of the tensors that `all` stacks.
+Tensor part_of(const Tensor& all, std::int64_t i) { return squeeze(slice(all, 0, i, i + 1), 0); }
+
 }  // namespace
+
+void KVCache::reorder(const Tensor& rows) {
+  require_defined("KVCache::reorder", {{"rows", rows}});
+  if (rows.dtype() != Dtype::i32 && rows.dtype() != Dtype::i64)
+    throw DtypeError(fmt::format("KVCache::reorder: rows must be i32 or i64, got {}", to_string(rows.spec())));
+  if (rows.shape() != Shape{k.value().size(0)})
+    throw ShapeError(
+        fmt::format("KVCache::reorder: rows {} do not fit a cache of {}", to_string(rows.spec()), to_string(k.value().shape())));
+  slot_of(k)->held = slot_of(v)->held = true;
+  const Tensor other_k = index_select(k, 0, rows), other_v = index_select(v, 0, rows);
+  k.set(other_k);
+  v.set(other_v);
+}
 
 MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options)
     : embed_dim_(embed_dim), heads_(num_heads), options_(options), out_([&] {
@@ -130,18 +148,47 @@ Tensor MultiheadAttention::mask(const AttentionMasks& masks, const Shape& scores
   return both.defined() && both.dtype() == Dtype::boolean ? logical_not(both) : both;
 }
 
+/// Throws ShapeError where x is not {batch, length, features} (see batch_first) or, for rank 2, {length, features}.
+void MultiheadAttention::require_features(const char* what, const Tensor& x, std::int64_t features, int rank) const {
+  if (x.rank() != rank || (rank != 2 && rank != 3) || x.size(-1) != features)
+    throw ShapeError(fmt::format("{}: {} {} must be {{{}, {}}} or {{length, {}}}", attention_name, what, to_string(x.spec()),
+                                 options_.batch_first ? "batch, length" : "length, batch", features, features));
+}
+
+/// Queries (0), keys (1) and values (2) from `first` to before `last`: {last - first, batch, heads, length, width}. Where the
+/// weights are apart, only one at a time.
+Tensor MultiheadAttention::projected(const Tensor& x, int first, int last) const {
+  const auto from = first * embed_dim_, to = last * embed_dim_;
+  const Tensor bias = value_or_none(in_bias_);
+  const auto apart = [&] { return (first == 0 ? q_weight_ : first == 1 ? k_weight_ : v_weight_)->value(); };
+  return heads_of(
+      linear(x, in_weight_ ? slice(*in_weight_, 0, from, to) : apart(), bias.defined() ? slice(bias, 0, from, to) : bias),
+      last - first);
+}
+
+std::pair<Tensor, Tensor> MultiheadAttention::projected_keys(const Tensor& key, const Tensor& value) const {
+  if (!in_weight_ || !value.same(key)) return {part_of(projected(key, 1, 2), 0), part_of(projected(value, 2, 3), 0)};
+  const auto both = projected(key, 1, 3);
+  return {part_of(both, 0), part_of(both, 1)};
+}
+
+/// The keys of add_bias_kv and add_zero_attn, which all queries see.
+void MultiheadAttention::add_keys(Tensor& k, Tensor& v, Tensor& mask) const {
+  const auto before = k.size(2);
+  if (!bias_k_ && !options_.add_zero_attn) return;
+  k = with_more_keys(k, bias_k_);
+  v = with_more_keys(v, bias_v_);
+  if (mask.defined())
+    mask = ops::padded(mask, mask.shape().with(-1, mask.size(-1) + k.size(2) - before), mask.dtype() == Dtype::boolean ? 1 : 0);
+}
+
 MultiheadAttentionResult MultiheadAttention::run(const Tensor& query, const Tensor& key, const Tensor& value,
                                                  const AttentionMasks& masks, bool weights) {
   require_defined(attention_name, {{"query", query}, {"key", key}, {"value", value}});
   const int rank = query.rank();
-  const auto features = [&](const char* what, const Tensor& x, std::int64_t want) {
-    if (x.rank() != rank || (rank != 2 && rank != 3) || x.size(-1) != want)
-      throw ShapeError(fmt::format("{}: {} {} must be {{{}, {}}} or {{length, {}}}", attention_name, what, to_string(x.spec()),
-                                   options_.batch_first ? "batch, length" : "length, batch", want, want));
-  };
-  features("query", query, embed_dim_);
-  features("key", key, options_.kdim);
-  features("value", value, options_.vdim);
+  require_features("query", query, embed_dim_, rank);
+  require_features("key", key, options_.kdim, rank);
+  require_features("value", value, options_.vdim, rank);
   const int batch_dim = options_.batch_first ? 0 : 1;
   const auto batched = [&](const Tensor& x) { return rank == 3 ? x : unsqueeze(x, batch_dim); };
   const Tensor q_in = batched(query), k_in = key.same(query) ? q_in : batched(key),
@@ -150,44 +197,24 @@ MultiheadAttentionResult MultiheadAttention::run(const Tensor& query, const Tens
     throw ShapeError(fmt::format("{}: query {}, key {} and value {} do not fit each other", attention_name,
                                  to_string(query.spec()), to_string(key.spec()), to_string(value.spec())));
 
-  const Tensor bias = value_or_none(in_bias_), in_weight = value_or_none(in_weight_);
-  // Rows first..last of the three projections' weights, as one product of what is the same.
-  const auto project = [&](const Tensor& x, const Tensor& weight, int first, int last) {
-    const auto from = first * embed_dim_, to = last * embed_dim_;
-    return heads_of(linear(x, in_weight_ ? slice(weight, 0, from, to) : weight, bias.defined() ? slice(bias, 0, from, to) : bias),
-                    last - first);
-  };
-  const auto part = [](const Tensor& x, std::int64_t i) { return squeeze(slice(x, 0, i, i + 1), 0); };
   Tensor q, k, v;
   if (in_weight_ && k_in.same(q_in) && v_in.same(q_in)) {
-    const auto all = project(q_in, in_weight, 0, 3);
-    q = part(all, 0), k = part(all, 1), v = part(all, 2);
+    const auto all = projected(q_in, 0, 3);
+    q = part_of(all, 0), k = part_of(all, 1), v = part_of(all, 2);
   } else {
-    q = part(project(q_in, in_weight_ ? in_weight : *q_weight_, 0, 1), 0);
-    if (in_weight_ && v_in.same(k_in)) {
-      const auto both = project(k_in, in_weight, 1, 3);
-      k = part(both, 0), v = part(both, 1);
-    } else {
-      k = part(project(k_in, in_weight_ ? in_weight : *k_weight_, 1, 2), 0);
-      v = part(project(v_in, in_weight_ ? in_weight : *v_weight_, 2, 3), 0);
-    }
+    q = part_of(projected(q_in, 0, 1), 0);
+    std::tie(k, v) = projected_keys(k_in, v_in);
   }
 
   auto own = masks;
-  const auto more = (bias_k_ ? 1 : 0) + (options_.add_zero_attn ? 1 : 0);
-  if (more > 0 && own.is_causal) {
+  if ((bias_k_ || options_.add_zero_attn) && own.is_causal) {
     // The keys that are added are seen by all.
     const Tensor later = less(unsqueeze(arange(q.size(2)), 1), arange(k.size(2)));
     own.attn_mask = joined(later, own.attn_mask, q.dtype());
     own.is_causal = false;
   }
   Tensor seen = mask(own, {q.size(0), heads_, q.size(2), k.size(2)});
-  if (more > 0) {
-    k = with_more_keys(k, bias_k_);
-    v = with_more_keys(v, bias_v_);
-    if (seen.defined())
-      seen = ops::padded(seen, seen.shape().with(-1, seen.size(-1) + more), seen.dtype() == Dtype::boolean ? 1 : 0);
-  }
+  add_keys(k, v, seen);
   const AttentionOptions options{.mask = seen, .causal = own.is_causal, .dropout = training() ? options_.dropout : 0};
   const auto y = scaled_dot_product_attention(q, k, v, options);  // {batch, heads, queries, width}
   MultiheadAttentionResult result;
@@ -255,15 +282,66 @@ Tensor MultiheadAttention::next(const Tensor& x, KVCache& cache) {
                             length));
 
   const auto all = heads_of(linear(x, *in_weight_, value_or_none(in_bias_)), 3);
-  const auto part = [&](std::int64_t i) { return squeeze(slice(all, 0, i, i + 1), 0); };
   const auto start = Tensor::scalar(static_cast<double>(cache.length), Dtype::i64);
-  const auto k = slice_update(cache.k, 2, start, part(1)), v = slice_update(cache.v, 2, start, part(2));
+  const auto k = slice_update(cache.k, 2, start, part_of(all, 1)), v = slice_update(cache.v, 2, start, part_of(all, 2));
   cache.k.set(k);
   cache.v.set(v);
-  const auto y = out_(merged(scaled_dot_product_attention(part(0), cache.k, cache.v, {.causal = true, .start = start})));
+  const auto y = out_(merged(scaled_dot_product_attention(part_of(all, 0), cache.k, cache.v, {.causal = true, .start = start})));
   // Last: what a call that throws wrote lies behind the length, where nobody looks before it is overwritten.
   cache.length += length;
   return y;
+}
+
+MemoryCache MultiheadAttention::memory_cache(const Tensor& key, const Tensor& value, const AttentionMasks& masks) const {
+  return called(*this, [&](auto& self) { return self.keys_and_values(key, value, masks); });
+}
+
+MemoryCache MultiheadAttention::keys_and_values(const Tensor& key, const Tensor& value, const AttentionMasks& masks) {
+  require_defined(attention_name, {{"key", key}, {"value", value}});
+  require_features("key", key, options_.kdim, 3);
+  require_features("value", value, options_.vdim, 3);
+  if (key.shape().with(2, 1) != value.shape().with(2, 1))
+    throw ShapeError(fmt::format("{}: key {} and value {} do not fit each other", attention_name, to_string(key.spec()),
+                                 to_string(value.spec())));
+  if (masks.attn_mask.defined() || masks.is_causal)
+    throw Error(
+        fmt::format("{}: memory_cache() takes a key_padding_mask only, which is the same for all queries", attention_name));
+  MemoryCache made;
+  std::tie(made.k, made.v) = projected_keys(key, value);
+  made.mask = mask(masks, {made.k.size(0), heads_, 1, made.k.size(2)});
+  add_keys(made.k, made.v, made.mask);
+  // With the memory itself, which several layers read.
+  std::vector<Tensor> wanted{key, value, made.k, made.v};
+  if (made.mask.defined()) wanted.push_back(made.mask);
+  clnet::eval(wanted);
+  for (auto* x : {&made.k, &made.v, &made.mask})
+    if (x->defined()) *x = x->detach();
+  return made;
+}
+
+Tensor MultiheadAttention::step(const Tensor& x, const MemoryCache& memory) const {
+  return called(*this, [&](auto& self) { return self.look(x, memory); });
+}
+
+Tensor MultiheadAttention::look(const Tensor& x, const MemoryCache& memory) {
+  require_defined(attention_name, {{"x", x}, {"the memory's keys", memory.k}, {"the memory's values", memory.v}});
+  require_features("x", x, embed_dim_, 3);
+  const auto rows = x.size(options_.batch_first ? 0 : 1), length = x.size(options_.batch_first ? 1 : 0),
+             width = embed_dim_ / heads_;
+  const Shape room = memory.k.shape();
+  if (room.rank() != 4 || room[0] < 1 || room[1] != heads_ || room[3] != width || rows % room[0] != 0)
+    throw ShapeError(
+        fmt::format("{}: x {} does not fit a memory's keys {}", attention_name, to_string(x.spec()), to_string(room)));
+  const auto each = rows / room[0];
+  // Rows of one memory are more queries of it: neither keys nor values are copied.
+  auto q = part_of(projected(x, 0, 1), 0);
+  if (each > 1)
+    q = reshape(permute(reshape(q, {room[0], each, heads_, length, width}), {0, 2, 1, 3, 4}),
+                {room[0], heads_, each * length, width});
+  auto y = scaled_dot_product_attention(q, memory.k, memory.v, {.mask = memory.mask});
+  if (each > 1)
+    y = reshape(permute(reshape(y, {room[0], heads_, each, length, width}), {0, 2, 1, 3, 4}), {rows, heads_, length, width});
+  return out_(merged(y));
 }
 
 std::string MultiheadAttention::kind() const {
@@ -278,7 +356,7 @@ PositionalEncoding::PositionalEncoding(std::int64_t width, const PositionalEncod
         return add_buffer("pe", sinusoidal_positions(options.max_length, width), false);
       }()) {}
 
-Tensor PositionalEncoding::forward(const Tensor& x) {
+Tensor PositionalEncoding::forward(const Tensor& x, std::int64_t offset) {
   require_defined("PositionalEncoding", {{"x", x}});
   const Tensor table = table_;
   const auto length = x.rank() == 3 ? x.size(options_.batch_first ? 1 : 0) : 0;
@@ -286,7 +364,10 @@ Tensor PositionalEncoding::forward(const Tensor& x) {
     throw ShapeError(fmt::format("PositionalEncoding: {} is not {} of up to {} positions and width {}", to_string(x.spec()),
                                  options_.batch_first ? "{batch, length, width}" : "{length, batch, width}", table.size(0),
                                  table.size(1)));
-  const auto rows = cast(slice(table, 0, 0, length), x.dtype());
+  if (offset < 0 || offset > table.size(0) - length)
+    throw ShapeError(fmt::format("PositionalEncoding: {} positions from {} on are not all below max_length {}", length, offset,
+                                 table.size(0)));
+  const auto rows = cast(narrow(table, 0, offset, length), x.dtype());
   const auto y = x + (options_.batch_first ? rows : unsqueeze(rows, 1));
   return training() ? dropout(y, options_.dropout) : y;
 }

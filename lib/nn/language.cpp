@@ -11,6 +11,7 @@
 #include "clnet/models.h"
 #include "lib/graph/require.h"
 #include "lib/nn/layer.h"
+#include "lib/nn/sampler.h"
 
 namespace clnet::models {
 
@@ -34,21 +35,6 @@ Tensor as_batch(std::span<const std::int32_t> characters) {
 }
 
 Tensor last_position(const Tensor& y) { return slice(y, 1, y.size(1) - 1, y.size(1)); }
-
-/// In double, from logits minus their largest, so that a low temperature overflows nothing.
-std::int32_t choose(const std::vector<float>& logits, double temperature, std::mt19937_64& random) {
-  const auto best = std::max_element(logits.begin(), logits.end());
-  if (std::any_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }) || !std::isfinite(*best))
-    throw Error("generate: the model's logits are no finite numbers");
-  if (temperature == 0) return static_cast<std::int32_t>(best - logits.begin());
-  std::vector<double> sums;
-  double sum = 0;
-  for (const float x : logits)
-    sums.push_back(sum += std::exp((static_cast<double>(x) - static_cast<double>(*best)) / temperature));
-  // Not std::discrete_distribution, which differs between standard libraries.
-  const double drawn = static_cast<double>(random() >> 11) * 0x1p-53 * sum;
-  return static_cast<std::int32_t>(std::upper_bound(sums.begin(), sums.end() - 1, drawn) - sums.begin());
-}
 
 nn::TransformerLayerOptions layer_options(const CharGptOptions& options) {
   return {.dim_feedforward = 4 * options.width,
@@ -161,8 +147,7 @@ LanguageModel::Reader CharGpt::reader() const {
 
 std::vector<std::int32_t> generate(LanguageModel& model, std::span<const std::int32_t> prompt, const GenerateOptions& options) {
   if (options.count < 0) throw Error(fmt::format("generate: count cannot be {}", options.count));
-  if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
-    throw Error(fmt::format("generate: the temperature must be a number from 0, not {}", options.temperature));
+  const decode::Sampler sampler("generate", {options.temperature, options.top_k, options.top_p});
   const nn::KeptModes kept(model);
   model.inference();
   const auto read = model.reader();
@@ -170,7 +155,7 @@ std::vector<std::int32_t> generate(LanguageModel& model, std::span<const std::in
   std::vector<std::int32_t> written;
   auto logits = read(prompt);
   while (std::cmp_less(written.size(), options.count)) {
-    written.push_back(choose(logits.to_vector<float>(), options.temperature, random));
+    written.push_back(static_cast<std::int32_t>(sampler.draw(logits.to_vector<float>(), random)));
     if (options.on_character && !options.on_character(written.back())) break;
     if (std::cmp_less(written.size(), options.count)) logits = read({&written.back(), 1});
   }

@@ -107,15 +107,39 @@ TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int6
 
 Tensor TransformerDecoderLayer::forward(const Tensor&) { fail_without_memory("TransformerDecoderLayer"); }
 
+template <class Attention, class MemoryAttention>
+Tensor TransformerDecoderLayer::run(const Tensor& x, const Attention& attention, const MemoryAttention& memory_attention) {
+  const auto drop = [&](const Tensor& t) { return training() ? dropout(t, options_.dropout) : t; };
+  const auto y = residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(attention(t)); });
+  const auto z = residual(y, norm2_, options_.norm_first, [&](const Tensor& t) { return drop(memory_attention(t)); });
+  return residual(z, norm3_, options_.norm_first,
+                  [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_)))); });
+}
+
 Tensor TransformerDecoderLayer::forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks,
                                         const AttentionMasks& memory_masks) {
   require_defined("TransformerDecoderLayer", {{"x", x}, {"memory", memory}});
-  const auto drop = [&](const Tensor& t) { return training() ? dropout(t, options_.dropout) : t; };
-  const auto y = residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(self_attn_(t, t, t, masks)); });
-  const auto z = residual(y, norm2_, options_.norm_first,
-                          [&](const Tensor& t) { return drop(multihead_attn_(t, memory, memory, memory_masks)); });
-  return residual(z, norm3_, options_.norm_first,
-                  [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_)))); });
+  return run(
+      x, [&](const Tensor& t) { return self_attn_(t, t, t, masks); },
+      [&](const Tensor& t) { return multihead_attn_(t, memory, memory, memory_masks); });
+}
+
+Tensor TransformerDecoderLayer::next(const Tensor& x, DecoderCache& cache) {
+  require_defined("TransformerDecoderLayer", {{"x", x}});
+  // A copy shares keys and values: the length stays as it was where something throws.
+  auto stepped = cache.target;
+  const auto y = run(
+      x, [&](const Tensor& t) { return self_attn_.step(t, stepped); },
+      [&](const Tensor& t) { return multihead_attn_.step(t, cache.memory); });
+  cache.target.length = stepped.length;
+  return y;
+}
+
+DecoderCache TransformerDecoderLayer::room(const Tensor& memory, std::int64_t capacity, const AttentionMasks& memory_masks,
+                                           std::int64_t beams) const {
+  require_positive("TransformerDecoderLayer", "the cache's beams", beams);
+  const auto keys = multihead_attn_.memory_cache(memory, memory_masks);
+  return {self_attn_.cache(keys.k.size(0) * beams, capacity, memory.dtype()), keys};
 }
 
 std::string TransformerDecoderLayer::kind() const { return fmt::format("TransformerDecoderLayer({})", self_attn_.kind()); }
@@ -170,14 +194,44 @@ TransformerDecoder::TransformerDecoder(std::int64_t d_model, std::int64_t heads,
 
 Tensor TransformerDecoder::forward(const Tensor&) { fail_without_memory("TransformerDecoder"); }
 
-Tensor TransformerDecoder::forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks,
-                                   const AttentionMasks& memory_masks) {
+template <class Layer>
+Tensor TransformerDecoder::run(const Tensor& x, const Layer& layer) {
   auto y = x;
   {
     const NamedScope scope("layers");
-    for (auto& layer : layers_) y = layer(y, memory, masks, memory_masks);
+    for (std::size_t i = 0; i < layers_.size(); ++i) y = layer(i, y);
   }
   return norm_ ? (*norm_)(y) : y;
+}
+
+Tensor TransformerDecoder::forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks,
+                                   const AttentionMasks& memory_masks) {
+  return run(x, [&](std::size_t i, const Tensor& y) { return layers_[i](y, memory, masks, memory_masks); });
+}
+
+Tensor TransformerDecoder::next(const Tensor& x, std::vector<DecoderCache>& caches) {
+  if (caches.size() != layers_.size())
+    throw Error(fmt::format("TransformerDecoder: {} layers cannot step with {} caches", layers_.size(), caches.size()));
+  // All lengths change, or, where something throws, none.
+  auto stepped = caches;
+  const auto result = run(x, [&](std::size_t i, const Tensor& y) { return layers_[i].step(y, stepped[i]); });
+  for (std::size_t i = 0; i < caches.size(); ++i) caches[i].target.length = stepped[i].target.length;
+  return result;
+}
+
+std::vector<DecoderCache> TransformerDecoder::room(const Tensor& memory, std::int64_t capacity,
+                                                   const AttentionMasks& memory_masks, std::int64_t beams) const {
+  std::vector<DecoderCache> all;
+  for (const auto& layer : layers_) all.push_back(layer.cache(memory, capacity, memory_masks, beams));
+  return all;
+}
+
+void reorder(std::vector<KVCache>& caches, const Tensor& rows) {
+  for (auto& cache : caches) cache.reorder(rows);
+}
+
+void reorder(std::vector<DecoderCache>& caches, const Tensor& rows) {
+  for (auto& cache : caches) cache.reorder(rows);
 }
 
 Transformer::Transformer(std::int64_t d_model, std::int64_t heads, std::int64_t encoder_layers, std::int64_t decoder_layers,

@@ -38,7 +38,7 @@ HEADERS = {
     "autograd.h": "autograd",
     "compile.h": "exec",
     "kernel.h": "ops", "ops.h": "ops",
-    "data.h": "data", "io.h": "io", "models.h": "nn", "nn.h": "nn", "optim.h": "optim", "train.h": "train",
+    "data.h": "data", "decode.h": "nn", "io.h": "io", "models.h": "nn", "nn.h": "nn", "optim.h": "optim", "train.h": "train",
     "clnet.h": "tools",
 }
 # The only public header that includes OpenCL's.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "clnet/export.h"
 #include "clnet/nn/linear.h"
@@ -35,6 +36,14 @@ struct KVCache {
   Parameter k, v;
   std::int64_t length = 0;  ///< positions so far; 0 restarts
   std::int64_t capacity() const { return k.value().size(2); }
+  /// Row i of the batch continues the former row rows[i], for `rows` {batch}, i32 or i64. Throws ShapeError and DtypeError for
+  /// others.
+  CLNET_API void reorder(const Tensor& rows);
+};
+/// Keys and values of a memory, for MultiheadAttention::step(): {batch, heads, length, width}.
+struct MemoryCache {
+  Tensor k, v;
+  Tensor mask = {};  ///< {batch, 1, 1, length}: true for keys that count, or added to the scores; undefined: all count
 };
 /// torch.nn.MultiheadAttention (Vaswani et al. 2017). Inputs are {length, batch, features} (see batch_first) or {length,
 /// features}. Throws Error where embed_dim is no multiple of num_heads, ShapeError and DtypeError for inputs or masks that do not
@@ -67,10 +76,25 @@ class CLNET_API MultiheadAttention : public Module {
   /// The call itself raises the cache's length. Where evaluation of the result fails, evaluate it again, or set the length back
   /// and call again. A call that throws leaves the length unchanged.
   Tensor step(const Tensor& x, KVCache& cache) const;
+  /// Computes keys and values of a memory once, for the step() below. Throws Error for other masks than key_padding_mask, and
+  /// what forward() throws.
+  MemoryCache memory_cache(const Tensor& memory, const AttentionMasks& masks = {}) const {
+    return memory_cache(memory, memory, masks);
+  }
+  MemoryCache memory_cache(const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) const;
+  /// Attention of x to that memory, as forward(x, memory, memory, masks) in inference. The batch of x may be a multiple n of the
+  /// memory's, as in beam search: its rows i n to i n + n - 1 attend to row i of the memory.
+  Tensor step(const Tensor& x, const MemoryCache& memory) const;
   std::string kind() const override;
 
  private:
   KVCache room(std::int64_t batch, std::int64_t capacity, Dtype dtype) const;
+  MemoryCache keys_and_values(const Tensor& key, const Tensor& value, const AttentionMasks& masks);
+  Tensor look(const Tensor& x, const MemoryCache& memory);
+  Tensor projected(const Tensor& x, int first, int last) const;
+  std::pair<Tensor, Tensor> projected_keys(const Tensor& key, const Tensor& value) const;
+  void add_keys(Tensor& k, Tensor& v, Tensor& mask) const;
+  void require_features(const char* what, const Tensor& x, std::int64_t features, int rank) const;
   MultiheadAttentionResult run(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks,
                                bool weights);
   Tensor next(const Tensor& x, KVCache& cache);
@@ -95,7 +119,13 @@ struct PositionalEncodingOptions {
 class CLNET_API PositionalEncoding : public Module {
  public:
   explicit PositionalEncoding(std::int64_t width, const PositionalEncodingOptions& options = {});
-  Tensor forward(const Tensor& x) override;
+  Tensor forward(const Tensor& x) override { return forward(x, 0); }
+  /// For the positions offset, offset + 1, ..., as in steps with a cache. A new offset compiles no new plan.
+  Tensor forward(const Tensor& x, std::int64_t offset);
+  using Module::operator();
+  Tensor operator()(const Tensor& x, std::int64_t offset) const {
+    return called(*this, [&](auto& self) { return self.forward(x, offset); });
+  }
   std::string kind() const override;
 
  private:

@@ -61,6 +61,17 @@ class CLNET_API TransformerEncoderLayer : public Module {
   LayerNorm norm1_, norm2_;
 };
 
+/// The state of a decoder layer between steps.
+struct DecoderCache {
+  KVCache target;      ///< of the positions so far
+  MemoryCache memory;  ///< computed once
+  /// KVCache::reorder() of the positions so far. The memory stays, so a row continues another one of the same memory.
+  void reorder(const Tensor& rows) { target.reorder(rows); }
+};
+/// reorder() of the caches of all layers, as beam search needs it.
+CLNET_API void reorder(std::vector<KVCache>& caches, const Tensor& rows);
+CLNET_API void reorder(std::vector<DecoderCache>& caches, const Tensor& rows);
+
 /// x + attention, x + attention to `memory`, x + perceptron. Parameters self_attn.*, multihead_attn.*, linear1.*, linear2.*,
 /// norm1.*, norm2.*, norm3.*.
 class CLNET_API TransformerDecoderLayer : public Module {
@@ -75,9 +86,24 @@ class CLNET_API TransformerDecoderLayer : public Module {
                     const AttentionMasks& memory_masks = {}) const {
     return called(*this, [&](auto& self) { return self.forward(x, memory, masks, memory_masks); });
   }
+  /// forward() with is_causal for x, the next positions after those in the cache: see MultiheadAttention::step().
+  Tensor step(const Tensor& x, DecoderCache& cache) const {
+    return called(*this, [&](auto& self) { return self.next(x, cache); });
+  }
+  /// The memory's keys and values, and room for `capacity` positions. Each row of the memory serves `beams` rows of x, which
+  /// follow each other. Throws Error for other masks than key_padding_mask.
+  DecoderCache cache(const Tensor& memory, std::int64_t capacity, const AttentionMasks& memory_masks = {},
+                     std::int64_t beams = 1) const {
+    return called(*this, [&](auto& self) { return self.room(memory, capacity, memory_masks, beams); });
+  }
   std::string kind() const override;
 
  private:
+  template <class Attention, class MemoryAttention>
+  Tensor run(const Tensor& x, const Attention& attention, const MemoryAttention& memory_attention);
+  Tensor next(const Tensor& x, DecoderCache& cache);
+  DecoderCache room(const Tensor& memory, std::int64_t capacity, const AttentionMasks& memory_masks, std::int64_t beams) const;
+
   TransformerLayerOptions options_;
   MultiheadAttention self_attn_, multihead_attn_;
   Linear linear1_, linear2_;
@@ -130,9 +156,25 @@ class CLNET_API TransformerDecoder : public Module {
                     const AttentionMasks& memory_masks = {}) const {
     return called(*this, [&](auto& self) { return self.forward(x, memory, masks, memory_masks); });
   }
+  /// TransformerDecoderLayer::step() with one cache per layer. Throws Error for another number of caches.
+  Tensor step(const Tensor& x, std::vector<DecoderCache>& caches) const {
+    return called(*this, [&](auto& self) { return self.next(x, caches); });
+  }
+  /// TransformerDecoderLayer::cache() of each layer.
+  std::vector<DecoderCache> caches(const Tensor& memory, std::int64_t capacity, const AttentionMasks& memory_masks = {},
+                                   std::int64_t beams = 1) const {
+    return called(*this, [&](auto& self) { return self.room(memory, capacity, memory_masks, beams); });
+  }
   std::string kind() const override { return "TransformerDecoder"; }
 
  private:
+  /// Applies layer(i, y) for all layers in order, then the norm.
+  template <class Layer>
+  Tensor run(const Tensor& x, const Layer& layer);
+  Tensor next(const Tensor& x, std::vector<DecoderCache>& caches);
+  std::vector<DecoderCache> room(const Tensor& memory, std::int64_t capacity, const AttentionMasks& memory_masks,
+                                 std::int64_t beams) const;
+
   std::vector<TransformerDecoderLayer> layers_;
   std::optional<LayerNorm> norm_;
 };
@@ -151,6 +193,28 @@ class CLNET_API Transformer : public Module {
   using Module::operator();
   Tensor operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {}) const {
     return called(*this, [&](auto& self) { return self.forward(source, target, masks); });
+  }
+  /// The memory: what the encoder makes of a source.
+  Tensor encode(const Tensor& source, const AttentionMasks& masks = {}) const {
+    return called(*this, [&](auto& self) { return self.encoder_(source, masks); });
+  }
+  /// What the decoder makes of a target and a memory: model(source, target, masks) is model.decode(target, model.encode(source,
+  /// masks.source), masks.target, masks.memory).
+  Tensor decode(const Tensor& target, const Tensor& memory, const AttentionMasks& masks = {},
+                const AttentionMasks& memory_masks = {}) const {
+    return called(*this, [&](auto& self) { return self.decoder_(target, memory, masks, memory_masks); });
+  }
+  /// decode() with is_causal for the next positions after those in the caches: TransformerDecoder::step().
+  ///
+  ///   auto caches = model.caches(model.encode(source), longest);
+  ///   const auto y = model.step(words(token), caches);  // {batch, 1, d_model} with batch_first, as words(token)
+  Tensor step(const Tensor& target, std::vector<DecoderCache>& caches) const {
+    return called(*this, [&](auto& self) { return self.decoder_.step(target, caches); });
+  }
+  /// TransformerDecoder::caches().
+  std::vector<DecoderCache> caches(const Tensor& memory, std::int64_t capacity, const AttentionMasks& memory_masks = {},
+                                   std::int64_t beams = 1) const {
+    return called(*this, [&](auto& self) { return self.decoder_.caches(memory, capacity, memory_masks, beams); });
   }
   std::string kind() const override { return "Transformer"; }
 

@@ -43,7 +43,8 @@ CLNET_API Tensor rotary_embedding(const Tensor& x, const Tensor& positions, cons
 /// For the positions offset, offset + 1, ...; a new offset compiles no new plan.
 CLNET_API Tensor rotary_embedding(const Tensor& x, std::int64_t offset = 0, const RotaryOptions& options = {});
 /// Sinusoidal encoding {length, width}: sin(p / 10000^(i / width)) for even i, cos(p / 10000^((i - 1) / width)) for odd i, at
-/// position p. (A. Vaswani et al., "Attention is all you need", 2017.) Throws DtypeError for a dtype that is not floating.
-CLNET_API Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, Dtype dtype = Dtype::f32);
+/// position p. (A. Vaswani et al., "Attention is all you need", 2017.) The positions are offset, offset + 1, ...; a new offset
+/// compiles no new plan. Throws DtypeError for a dtype that is not floating, Error for an offset below 0 or above 2^53.
+CLNET_API Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, Dtype dtype = Dtype::f32, std::int64_t offset = 0);
 
 }  // namespace clnet

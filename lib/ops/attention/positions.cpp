@@ -67,15 +67,17 @@ Tensor rotary_embedding(const Tensor& x, std::int64_t offset, const RotaryOption
   return rotated(x, arange(x.size(-2), static_cast<double>(offset)), options);
 }
 
-Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, Dtype dtype) {
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, Dtype dtype, std::int64_t offset) {
   if (!is_floating(dtype)) throw DtypeError(fmt::format("sinusoidal_positions: {} is not floating", to_string(dtype)));
   const Shape shape = shape_of("sinusoidal_positions", {length, width});
+  constexpr std::int64_t most = std::int64_t{1} << 53;  // beyond it double has not every whole number
+  if (offset < 0 || offset > most) throw Error(fmt::format("sinusoidal_positions: offset {} is not from 0 to {}", offset, most));
   std::vector<float> values(static_cast<std::size_t>(shape.numel()));
   std::size_t at = 0;
   for (std::int64_t p = 0; p < (width == 0 ? 0 : length); ++p)
     for (std::int64_t i = 0; i < width; ++i) {
       const double angle =
-          static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(i - i % 2) / static_cast<double>(width));
+          static_cast<double>(offset + p) * std::pow(10000.0, -static_cast<double>(i - i % 2) / static_cast<double>(width));
       values[at++] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   return cast(Tensor::from(values, shape), dtype);
