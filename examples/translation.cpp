@@ -1,5 +1,6 @@
 // A Transformer with encoder and decoder that learns to translate: English numbers into German ones, whose words come in another
-// order ("three hundred forty two": "drei hundert zwei und vierzig"). It is tested on numbers that it has not seen.
+// order ("three hundred forty two": "drei hundert zwei und vierzig"). It is tested on numbers that it has not seen: the source is
+// encoded once, and beam search writes with caches of keys and values.
 #include <clnet/clnet.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 using namespace clnet;
 
-constexpr std::int64_t width = 32, heads = 4, longest = 8, batch = 64;
+constexpr std::int64_t width = 32, heads = 4, longest = 8, batch = 64, beams = 3;
 constexpr std::int64_t padding = 0, begin = 1, end = 2;
 
 std::string english(int n) {
@@ -64,21 +65,32 @@ struct Translator : nn::Module {
   nn::Embedding source, target;
   nn::Transformer transformer{width, heads, 2, 2, {.dim_feedforward = 4 * width, .dropout = 0, .batch_first = true}};
   nn::Linear head;
-  Tensor positions = sinusoidal_positions(longest, width);
+  nn::PositionalEncoding positions{width, {.dropout = 0, .max_length = longest}};
 
   Translator(std::int64_t source_words, std::int64_t target_words)
       : source{source_words, width}, target{target_words, width}, head{width, target_words} {
     add("source", source);
     add("target", target);
     add("transformer", transformer);
+    add("positions", positions);
     add("head", head);
   }
+  static nn::AttentionMasks is_padding(const Tensor& from) { return {.key_padding_mask = eq(from, padding)}; }
   /// {batch, longest} of numbers of words: the logits of the word behind each of `to`, {batch, longest, words}.
   Tensor operator()(const Tensor& from, const Tensor& to) {
-    const auto is_padding = eq(from, 0);
-    return head(transformer(
-        source(from) + positions, target(to) + positions,
-        {.source = {.key_padding_mask = is_padding}, .target = {.is_causal = true}, .memory = {.key_padding_mask = is_padding}}));
+    return head(transformer.decode(positions(target(to)), encode(from), {.is_causal = true}, is_padding(from)));
+  }
+  Tensor encode(const Tensor& from) { return transformer.encode(positions(source(from)), is_padding(from)); }
+  /// The likeliest translations {batch, 1, words}, word by word.
+  Tensor translate(const Tensor& from) {
+    auto caches = transformer.caches(encode(from), longest, is_padding(from), beams);
+    const auto step = [&](const Tensor& words) {
+      return head(transformer.step(positions(target(words), caches.front().target.length), caches));
+    };
+    return decode::beam_search(step, [&](const Tensor& rows) { nn::reorder(caches, rows); },
+                               full({from.size(0)}, begin, Dtype::i64),
+                               {.beams = beams, .max_new_tokens = longest, .end = end, .padding = padding})
+        .tokens;
   }
 };
 
@@ -119,21 +131,17 @@ int main() try {
     if (step % 50 == 0 || step + 1 == steps) std::cout << "step " << step << ": loss " << loss.item() << '\n';
   }
 
-  // Word by word, all tests at once: the likeliest each time.
+  // All tests at once.
   model.inference();
   std::vector<std::int64_t> x;
   for (std::size_t i = 0; i < tests; ++i) add_line(x, sentences[i].source);
-  const Shape shape{tests, longest};
-  auto y = concat({full({tests, 1}, begin, Dtype::i64), zeros({tests, longest - 1}, Dtype::i64)}, 1).detach();
-  for (std::int64_t at = 0; at + 1 < longest; ++at) {
-    const auto next = argmax(narrow(model(Tensor::from(x, shape), y), 1, at, 1), 2);
-    y = slice_update(y, 1, at + 1, next).detach();
-  }
+  const auto y = model.translate(Tensor::from(x, {tests, longest}));
   const auto written = y.to_vector<std::int64_t>();
+  const auto length = y.size(2);
   std::size_t right = 0;
   for (std::size_t i = 0; i < tests; ++i) {
-    const auto line = written.begin() + static_cast<std::ptrdiff_t>(i * longest) + 1;
-    const std::vector<std::int64_t> words(line, std::find(line, line + longest - 1, end));
+    const auto line = written.begin() + static_cast<std::ptrdiff_t>(i) * length;
+    const std::vector<std::int64_t> words(line, std::find(line, line + length, end));
     right += words == sentences[i].target ? 1 : 0;
     if (i >= 3) continue;
     for (auto word : sentences[i].source) std::cout << from.words[static_cast<std::size_t>(word)] << ' ';

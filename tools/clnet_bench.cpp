@@ -183,7 +183,9 @@ constexpr const char* examples = R"(Items:
   NET-train-bB                     a whole training step from the host's memory to updated weights
   char-gpt-train-bB                the same of a GPT over characters: 4 layers, 128 wide, 4 heads, context 64
   translation-train-bB             the same of a Transformer with encoder and decoder, 32 wide, for lines of 8 words
-  lstm-3x500-step-bB               the same of three layers of LSTM, 500 wide, on sequences of 32
+  transformer-decode-t64-bB        64 words of B sentences, the likeliest each time, by such a network 256 wide; -anew:
+                                   without caches, so that each word encodes and decodes the whole line
+  lstm-3x500-step-bB               a training step of three layers of LSTM, 500 wide, on sequences of 32
 Operations have their inputs on the device, and several runs share one wait. Per item: the median and the best time,
 arithmetic and traffic (inputs read once, results written once), and what part they are of the device's peak, which is
 measured first. The arithmetic is the plain method's: Winograd's convolutions need less, and may pass 100 %, as traffic may

@@ -144,6 +144,10 @@ void define(CLI::App& app, TrainOptions& o) {
   option(group, "--temperature", o.temperature, "T",
          "below 1, likely characters become likelier; 0: always the likeliest (default: 0.8)")
       ->check(number(0, true));
+  option(group, "--top-k", o.top_k, "K", "only the K likeliest characters each time (default: all)")->check(count());
+  option(group, "--top-p", o.top_p, "P",
+         "of these, only the fewest likeliest ones whose probabilities sum to at least P, above 0 and at most 1 (default: 1)")
+      ->check(number(0, false));
 
   group = "Output";
   option(group, "--save", o.save, "FILE", "where the trained weights go (safetensors; default: clnet-MODEL.safetensors)")
@@ -235,6 +239,9 @@ std::string contradiction(const TrainOptions& o) {
   if (o.sample && !writes) return fmt::format("--sample: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (o.prompt && !writes) return fmt::format("--prompt: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (o.temperature && !writes) return fmt::format("--temperature: {} writes nothing; use char-lstm or char-gpt", o.model);
+  if (o.top_k && !writes) return fmt::format("--top-k: {} writes nothing; use char-lstm or char-gpt", o.model);
+  if (o.top_p && *o.top_p > 1) return fmt::format("--top-p: {} is above 1", *o.top_p);
+  if (o.top_p && !writes) return fmt::format("--top-p: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (const auto shared = file_of_two(o); !shared.empty()) return shared;
   if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);

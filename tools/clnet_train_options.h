@@ -34,6 +34,8 @@ struct TrainOptions {
   std::optional<std::int64_t> sample;  ///< write so many characters instead of training
   std::optional<std::string> prompt;
   std::optional<double> temperature;  ///< given, after parse()
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
 
   std::string device;
 };

@@ -63,7 +63,8 @@ Writer load_writer(const TrainOptions& o, const io::Safetensors& weights) {
 }
 
 models::GenerateOptions generate_options(const TrainOptions& o, std::int64_t count) {
-  return {.count = count, .temperature = *o.temperature, .seed = o.seed};
+  return {
+      .count = count, .temperature = *o.temperature, .top_k = o.top_k.value_or(0), .top_p = o.top_p.value_or(1), .seed = o.seed};
 }
 
 }  // namespace

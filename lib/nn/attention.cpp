@@ -356,20 +356,32 @@ PositionalEncoding::PositionalEncoding(std::int64_t width, const PositionalEncod
         return add_buffer("pe", sinusoidal_positions(options.max_length, width), false);
       }()) {}
 
-Tensor PositionalEncoding::forward(const Tensor& x, std::int64_t offset) {
+void PositionalEncoding::require_positions(const Tensor& x) const {
   require_defined("PositionalEncoding", {{"x", x}});
-  const Tensor table = table_;
-  const auto length = x.rank() == 3 ? x.size(options_.batch_first ? 1 : 0) : 0;
-  if (x.rank() != 3 || x.size(2) != table.size(1) || length > table.size(0))
+  const Shape table = table_.shape();
+  if (x.rank() != 3 || x.size(2) != table[1] || x.size(options_.batch_first ? 1 : 0) > table[0])
     throw ShapeError(fmt::format("PositionalEncoding: {} is not {} of up to {} positions and width {}", to_string(x.spec()),
-                                 options_.batch_first ? "{batch, length, width}" : "{length, batch, width}", table.size(0),
-                                 table.size(1)));
-  if (offset < 0 || offset > table.size(0) - length)
-    throw ShapeError(fmt::format("PositionalEncoding: {} positions from {} on are not all below max_length {}", length, offset,
-                                 table.size(0)));
-  const auto rows = cast(narrow(table, 0, offset, length), x.dtype());
-  const auto y = x + (options_.batch_first ? rows : unsqueeze(rows, 1));
+                                 options_.batch_first ? "{batch, length, width}" : "{length, batch, width}", table[0], table[1]));
+}
+
+Tensor PositionalEncoding::added(const Tensor& x, const Tensor& rows) const {
+  const auto cast_rows = cast(rows, x.dtype());
+  const auto y = x + (options_.batch_first ? cast_rows : unsqueeze(cast_rows, 1));
   return training() ? dropout(y, options_.dropout) : y;
+}
+
+Tensor PositionalEncoding::forward(const Tensor& x) {
+  require_positions(x);
+  return added(x, slice(table_, 0, 0, x.size(options_.batch_first ? 1 : 0)));
+}
+
+Tensor PositionalEncoding::forward(const Tensor& x, std::int64_t offset) {
+  require_positions(x);
+  const auto length = x.size(options_.batch_first ? 1 : 0), most = table_.shape()[0];
+  if (offset < 0 || offset > most - length)
+    throw ShapeError(
+        fmt::format("PositionalEncoding: {} positions from {} on are not all below max_length {}", length, offset, most));
+  return added(x, narrow(table_, 0, offset, length));
 }
 
 std::string PositionalEncoding::kind() const { return fmt::format("PositionalEncoding({})", table_.value().size(1)); }

@@ -231,32 +231,48 @@ TEST_CASE("a fault in a step with a cache: the result can be evaluated again, or
     for (const auto again : {Again::evaluated, Again::read}) read_with_a_fault(make, waits, again);
 }
 
-TEST_CASE("a fault in a step of several layers with caches") {
-  manual_seed(1);
-  auto encoder = std::make_shared<nn::TransformerEncoder>(
-      8, 2, 2, nn::TransformerLayerOptions{.dim_feedforward = 8, .dropout = 0, .batch_first = true});
+namespace {
+
+std::int64_t& length_of(nn::KVCache& cache) { return cache.length; }
+std::int64_t& length_of(nn::DecoderCache& cache) { return cache.target.length; }
+
+/// Steps of all layers with caches that `make_caches` makes: all lengths change, or none.
+template <class Model, class Make>
+void step_layers_with_a_fault(const Model& model, const Make& make_caches) {
   const auto make = [&] {
-    const auto caches = std::make_shared<std::vector<nn::KVCache>>(encoder->caches(1, 8));
+    const auto caches = std::make_shared<std::invoke_result_t<const Make&>>(make_caches());
     const auto before = std::make_shared<std::int64_t>();
     const auto all_are = [=](std::int64_t length) {
-      return std::all_of(caches->begin(), caches->end(), [&](const auto& cache) { return cache.length == length; });
+      return std::all_of(caches->begin(), caches->end(), [&](auto& cache) { return length_of(cache) == length; });
     };
     return Reader{[=](int number) {
-                    *before = caches->front().length;
+                    *before = length_of(caches->front());
                     CHECK(all_are(*before));
                     try {
-                      return encoder->step(position(number, number == 0 ? 2 : 1), *caches);
+                      return model.step(position(number, number == 0 ? 2 : 1), *caches);
                     } catch (const Error&) {
                       CHECK(all_are(*before));
                       throw;
                     }
                   },
                   [=] {
-                    for (auto& cache : *caches) cache.length = *before;
+                    for (auto& cache : *caches) length_of(cache) = *before;
                   }};
   };
   for (const bool waits : {false, true})
     for (const auto again : {Again::evaluated, Again::read}) read_with_a_fault(make, waits, again);
+}
+
+}  // namespace
+
+TEST_CASE("a fault in a step of several layers with caches") {
+  manual_seed(1);
+  const nn::TransformerLayerOptions options{.dim_feedforward = 8, .dropout = 0, .batch_first = true};
+  const nn::TransformerEncoder encoder(8, 2, 2, options);
+  step_layers_with_a_fault(encoder, [&] { return encoder.caches(1, 8); });
+  const nn::TransformerDecoder decoder(8, 2, 2, options);
+  const auto memory = position(7, 3).detach();
+  step_layers_with_a_fault(decoder, [&] { return decoder.caches(memory, 8); });
 }
 
 TEST_CASE("a fault while a language model reads: what throws has read nothing") {

@@ -50,6 +50,8 @@ TEST_CASE("clnet-bench lists the items that comparisons are made of") {
                            "dropout-1m",
                            "gather-1-1m",
                            "embedding-50000-512-b8192-backward",
+                           "transformer-decode-t64-b8",
+                           "transformer-decode-t64-b8-anew",
                            "adam-25m"})
     CHECK_THAT(outcome.out, Contains(std::string(name) + "\n"));
 }

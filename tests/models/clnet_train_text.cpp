@@ -70,6 +70,8 @@ TEST_CASE("clnet-train: learns a text, shows samples, and writes from the weight
   const auto likeliest = place.run({"--model", "char-lstm", "--sample", "50", "--temperature", "0"});
   CHECK(likeliest.out.size() == 51);
   CHECK(place.run({"--model", "char-lstm", "--sample", "50", "--temperature", "0", "--seed", "2"}).out == likeliest.out);
+  for (const auto& [option, value] : {std::pair("--top-k", "1"), std::pair("--top-p", "1e-9")})
+    CHECK(place.run({"--model", "char-lstm", "--sample", "50", option, value, "--seed", "2"}).out == likeliest.out);
 }
 
 TEST_CASE("clnet-train: char-gpt is what a text is for, and writes beyond its context") {
@@ -130,6 +132,10 @@ TEST_CASE("clnet-train: texts and options that cannot be") {
   place.refuse(2, "--normalize", {"--data", "text.txt", "--normalize", "mean-std"});
   place.refuse(2, "--sample: cnn writes nothing", {"--model", "cnn", "--sample", "10"});
   place.refuse(2, "--temperature: cnn writes nothing", {"--model", "cnn", "--temperature", "1"});
+  place.refuse(2, "--top-k: cnn writes nothing", {"--model", "cnn", "--top-k", "3"});
+  place.refuse(2, "--top-p: cnn writes nothing", {"--model", "cnn", "--top-p", "0.5"});
+  place.refuse(2, "--top-k", {"--sample", "10", "--top-k", "0"});
+  for (const char* top_p : {"0", "1.5", "nan"}) place.refuse(2, "--top-p", {"--sample", "10", "--top-p", top_p});
   place.refuse(2, "--context: is for texts", {"--model", "cnn", "--context", "64"});
   place.refuse(2, "--prompt: a text is needed", {"--data", "text.txt", "--prompt", ""});
   // What only training would use.

@@ -113,6 +113,10 @@ TEST_CASE("generate: seeds, temperatures, and what it refuses") {
   CHECK(likeliest.at(0) == std::max_element(logits.begin(), logits.end()) - logits.begin());
   CHECK(models::generate(gpt, prompt, {.count = 12, .temperature = 1e-9}) ==
         models::generate(gpt, prompt, {.count = 12, .temperature = 0}));
+  CHECK(models::generate(gpt, prompt, {.count = 12, .top_k = 1}) ==
+        models::generate(gpt, prompt, {.count = 12, .temperature = 0}));
+  CHECK(models::generate(gpt, prompt, {.count = 12, .top_p = 1e-9}) ==
+        models::generate(gpt, prompt, {.count = 12, .temperature = 0}));
   CHECK(models::generate(gpt, prompt, {.count = 0}).empty());
 
   std::vector<std::int32_t> heard;
@@ -130,6 +134,9 @@ TEST_CASE("generate: seeds, temperatures, and what it refuses") {
   CHECK_THROWS_WITH(models::generate(gpt, prompt, {.count = -1}), Contains("count"));
   CHECK_THROWS_WITH(models::generate(gpt, prompt, {.temperature = -1}), Contains("temperature"));
   CHECK_THROWS_WITH(models::generate(gpt, prompt, {.temperature = NAN}), Contains("temperature"));
+  CHECK_THROWS_WITH(models::generate(gpt, prompt, {.top_k = -1}), Contains("generate: top_k must be a number from 0, not -1"));
+  CHECK_THROWS_WITH(models::generate(gpt, prompt, {.top_p = 2}),
+                    Contains("generate: top_p must be above 0 and at most 1, not 2"));
   gpt.parameter("fc.bias").set(full({5}, NAN));
   CHECK_THROWS_WITH(models::generate(gpt, prompt), Contains("no finite numbers"));
 }

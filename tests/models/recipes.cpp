@@ -453,6 +453,19 @@ void generating_text() {
   CHECK(here.printed().size() >= 500);
 }
 
+void decoding_a_transformer() {
+  constexpr std::int64_t width = 8, words = 10, longest = 6, beams = 3, begin = 1, end = 2;
+  nn::Transformer model{width, 2, 1, 1, {.dim_feedforward = 16, .batch_first = true}};
+  nn::Embedding source{words, width}, target{words, width};
+  nn::PositionalEncoding positions{width, {.dropout = 0}};
+  nn::Linear head{width, words};
+  const Tensor from = Tensor::from(std::vector<std::int64_t>{3, 4, 5, 6, 7, 8}, {2, 3});
+  const RecipeWorkplace here;
+#include <recipes/text_decoding_a_transformer_1.inc>
+  CHECK(best.tokens.size(0) == 2);
+  CHECK(caches.front().target.length >= 1);
+}
+
 Tensor my_operation(const Tensor& a, const Tensor& b) { return a * b; }
 
 void looking_for_a_fault() {
@@ -536,6 +549,7 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
        own_kernels},
       {{"own_kernels_a_program_s_own_opencl_objects_1"}, own_opencl_objects},
       {{"text_in_c_1"}, generating_text},
+      {{"text_decoding_a_transformer_1"}, decoding_a_transformer},
       {{"debugging_1", "debugging_names_1"}, looking_for_a_fault},
       {{"tensors_what_is_computed_once_1", "tensors_what_is_computed_once_2"}, what_is_computed_once},
       {{"compile_1"}, a_graph_that_is_built_once}};

@@ -119,7 +119,7 @@ struct PositionalEncodingOptions {
 class CLNET_API PositionalEncoding : public Module {
  public:
   explicit PositionalEncoding(std::int64_t width, const PositionalEncodingOptions& options = {});
-  Tensor forward(const Tensor& x) override { return forward(x, 0); }
+  Tensor forward(const Tensor& x) override;
   /// For the positions offset, offset + 1, ..., as in steps with a cache. A new offset compiles no new plan.
   Tensor forward(const Tensor& x, std::int64_t offset);
   using Module::operator();
@@ -129,6 +129,9 @@ class CLNET_API PositionalEncoding : public Module {
   std::string kind() const override;
 
  private:
+  void require_positions(const Tensor& x) const;
+  Tensor added(const Tensor& x, const Tensor& rows) const;
+
   PositionalEncodingOptions options_;
   Parameter table_;
 };
