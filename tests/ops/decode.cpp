@@ -16,13 +16,13 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-using Line = std::vector<std::int64_t>;
+using Tokens = std::vector<std::int64_t>;
 
 /// A model on the host whose logits depend on all tokens of a row; `wide` spreads them.
 class HostModel {
  public:
   HostModel(std::int64_t vocabulary, double wide) : vocabulary_(vocabulary), wide_(wide) {}
-  std::vector<double> log_probabilities(const Line& tokens) const {
+  std::vector<double> log_probabilities(const Tokens& tokens) const {
     std::uint64_t state = 1;
     for (const auto token : tokens) state = (state + static_cast<std::uint64_t>(token) + 1) * 0x9e3779b97f4a7c15U;
     std::vector<double> result;
@@ -61,7 +61,7 @@ class HostModel {
     return [this](const Tensor& rows) { reorder(rows); };
   }
   /// The score of a sequence behind its beginning.
-  double score(Line tokens, const Line& written, double penalty) const {
+  double score(Tokens tokens, const Tokens& written, double penalty) const {
     double sum = 0;
     for (const auto token : written) {
       sum += log_probabilities(tokens)[static_cast<std::size_t>(token)];
@@ -75,14 +75,14 @@ class HostModel {
  private:
   std::int64_t vocabulary_;
   double wide_;
-  std::vector<Line> seen_;
+  std::vector<Tokens> seen_;
 };
 
 /// All sequences of at most `most` tokens that end, or have that many, the best first.
-std::vector<std::pair<double, Line>> all_sequences(const HostModel& model, const Line& begun, std::int64_t vocabulary,
-                                                   std::int64_t end, std::size_t most, double penalty) {
-  std::vector<std::pair<double, Line>> result;
-  const std::function<void(const Line&)> grow = [&](const Line& written) {
+std::vector<std::pair<double, Tokens>> all_sequences(const HostModel& model, const Tokens& begun, std::int64_t vocabulary,
+                                                     std::int64_t end, std::size_t most, double penalty) {
+  std::vector<std::pair<double, Tokens>> result;
+  const std::function<void(const Tokens&)> grow = [&](const Tokens& written) {
     for (std::int64_t token = 0; token < vocabulary; ++token) {
       auto longer = written;
       longer.push_back(token);
@@ -98,21 +98,21 @@ std::vector<std::pair<double, Line>> all_sequences(const HostModel& model, const
 }
 
 /// The sequence at a place of a result, without padding behind its end.
-Line line_of(const Tensor& tokens, std::int64_t row, std::int64_t end) {
+Tokens line_of(const Tensor& tokens, std::int64_t row, std::int64_t end) {
   const auto length = tokens.size(-1);
   const auto all = tokens.to_vector<std::int64_t>();
-  Line line(all.begin() + row * length, all.begin() + (row + 1) * length);
+  Tokens line(all.begin() + row * length, all.begin() + (row + 1) * length);
   if (const auto at = std::find(line.begin(), line.end(), end); at != line.end()) line.erase(at + 1, line.end());
   return line;
 }
 
 /// The plain form of beam search: all continuations in order.
-std::vector<std::pair<double, Line>> plain_beam_search(const HostModel& model, const Line& begun, std::int64_t end,
-                                                       std::size_t beams, std::size_t most, double penalty) {
-  std::vector<std::pair<double, Line>> running{{0, {}}}, ended;
+std::vector<std::pair<double, Tokens>> plain_beam_search(const HostModel& model, const Tokens& begun, std::int64_t end,
+                                                         std::size_t beams, std::size_t most, double penalty) {
+  std::vector<std::pair<double, Tokens>> running{{0, {}}}, ended;
   const auto better = [](const auto& a, const auto& b) { return a.first > b.first; };
   for (std::size_t length = 1; length <= most && ended.size() < beams; ++length) {
-    std::vector<std::pair<double, Line>> all;
+    std::vector<std::pair<double, Tokens>> all;
     for (const auto& [score, line] : running) {
       auto whole = begun;
       whole.insert(whole.end(), line.begin(), line.end());
@@ -142,12 +142,12 @@ std::vector<std::pair<double, Line>> plain_beam_search(const HostModel& model, c
 
 TEST_CASE("beam search with room for all sequences finds the best of all") {
   constexpr std::int64_t vocabulary = 4, end = 2, most = 4, beams = 64;
-  const std::vector<Line> beginnings{{1, 3}, {0, 0}, {3, 2}};
+  const std::vector<Tokens> beginnings{{1, 3}, {0, 0}, {3, 2}};
   for (const double penalty : {0.0, 1.0, 2.5, -0.5}) {
     CAPTURE(penalty);
     HostModel model(vocabulary, 4);
     const auto result = decode::beam_search(
-        model.steps_of(), model.order_of(), Tensor::from(Line{1, 3, 0, 0, 3, 2}, {3, 2}),
+        model.steps_of(), model.order_of(), Tensor::from(Tokens{1, 3, 0, 0, 3, 2}, {3, 2}),
         {.beams = beams, .sequences = 5, .max_new_tokens = most, .end = end, .padding = 9, .length_penalty = penalty});
     CHECK(result.tokens.shape()[0] == 3);
     CHECK(result.tokens.shape()[1] == 5);
@@ -166,7 +166,7 @@ TEST_CASE("beam search with few beams keeps the best of each step, whatever else
   constexpr std::int64_t vocabulary = 7, end = 3, most = 6;
   for (const std::int64_t beams : {1, 2, 3}) {
     CAPTURE(beams);
-    Line firsts;
+    Tokens firsts;
     for (std::int64_t i = 0; i < 12; ++i) firsts.push_back(i % vocabulary + i / vocabulary * 31);
     HostModel model(vocabulary, 3);
     const decode::BeamSearchOptions options{.beams = beams,
@@ -203,12 +203,12 @@ TEST_CASE("beam search stops where no running sequence can become better") {
   };
   const auto found = [&](const decode::BeamSearchOptions& options) {
     steps = 0;
-    return decode::beam_search(step, nullptr, Tensor::from(Line{0}), options);
+    return decode::beam_search(step, nullptr, Tensor::from(Tokens{0}), options);
   };
   // Behind the second step both ended ones are above whatever may come, if longer ones are not rated higher.
   auto result = found({.beams = 2, .sequences = 2, .max_new_tokens = 30, .end = 1, .length_penalty = 0});
   CHECK(steps == 2);
-  CHECK(result.tokens.to_vector<std::int64_t>() == Line{1, 0, 0, 1});
+  CHECK(result.tokens.to_vector<std::int64_t>() == Tokens{1, 0, 0, 1});
   const double ends = -std::log1p(std::exp(-2.0)), goes = ends - 2;
   CHECK(result.scores.to_vector<float>()[1] == Approx(goes + ends));
   // A high penalty prefers long ones: thirty tokens.
@@ -223,11 +223,11 @@ TEST_CASE("beam search gives fewer sequences where there are no more, and none o
   const auto only = [](const Tensor& tokens) {
     return Tensor::from(std::vector<float>(static_cast<std::size_t>(tokens.size(0)), 0), {tokens.size(0), 1});
   };
-  const auto result =
-      decode::beam_search(only, nullptr, Tensor::from(Line{0}), {.beams = 3, .sequences = 2, .max_new_tokens = 2, .padding = 7});
-  CHECK(result.tokens.to_vector<std::int64_t>() == Line{0, 0, 7, 7});
+  const auto result = decode::beam_search(only, nullptr, Tensor::from(Tokens{0}),
+                                          {.beams = 3, .sequences = 2, .max_new_tokens = 2, .padding = 7});
+  CHECK(result.tokens.to_vector<std::int64_t>() == Tokens{0, 0, 7, 7});
   CHECK(result.scores.to_vector<float>() == std::vector<float>{0, -std::numeric_limits<float>::infinity()});
-  CHECK(decode::beam_search(only, nullptr, Tensor::from(Line{0}), {.max_new_tokens = 0}).tokens.shape() == Shape{1, 1, 0});
+  CHECK(decode::beam_search(only, nullptr, Tensor::from(Tokens{0}), {.max_new_tokens = 0}).tokens.shape() == Shape{1, 1, 0});
 }
 
 TEST_CASE("greedy decoding stops each sentence at its end and all at the last one's") {
@@ -240,9 +240,9 @@ TEST_CASE("greedy decoding stops each sentence at its end and all at the last on
   const auto first = Tensor::from(std::vector<std::int32_t>{0, 5, 0, 2, 0, 7}, {3, 2});
   const decode::GreedyOptions options{.max_new_tokens = 9, .end = 8, .padding = -1};
   const auto written = decode::greedy(step, first, options);
-  CHECK(written.to_vector<std::int64_t>() == Line{6, 7, 8, -1, -1, -1, 3, 4, 5, 6, 7, 8, 8, -1, -1, -1, -1, -1});
+  CHECK(written.to_vector<std::int64_t>() == Tokens{6, 7, 8, -1, -1, -1, 3, 4, 5, 6, 7, 8, 8, -1, -1, -1, -1, -1});
   CHECK(steps == 6);
-  CHECK(decode::greedy(step, first, {.max_new_tokens = 2}).to_vector<std::int64_t>() == Line{6, 7, 3, 4, 8, 9});
+  CHECK(decode::greedy(step, first, {.max_new_tokens = 2}).to_vector<std::int64_t>() == Tokens{6, 7, 3, 4, 8, 9});
   CHECK(decode::greedy(step, first, {.max_new_tokens = 0}).shape() == Shape{3, 0});
   // The likeliest are also what is drawn at temperature 0 or of one.
   for (const decode::SampleOptions& same : {decode::SampleOptions{.max_new_tokens = 9, .end = 8, .padding = -1, .temperature = 0},
@@ -294,13 +294,13 @@ TEST_CASE("samples of a sentence depend on the seed, and not on other sentences"
   CHECK(drawn(1, 3) == drawn(4, 3));
   CHECK(drawn(1, 3) != drawn(1, 4));
   CHECK(random_state().offset == before.offset);
-  std::vector<Line> heard;
+  std::vector<Tokens> heard;
   const auto stopped = decode::sample(step, zeros({2}, Dtype::i64), {.on_tokens = [&](std::span<const std::int64_t> tokens) {
                                         heard.emplace_back(tokens.begin(), tokens.end());
                                         return heard.size() < 3;
                                       }});
   CHECK(transpose(stopped, 0, 1).to_vector<std::int64_t>() ==
-        Line{heard[0][0], heard[0][1], heard[1][0], heard[1][1], heard[2][0], heard[2][1]});
+        Tokens{heard[0][0], heard[0][1], heard[1][0], heard[1][1], heard[2][0], heard[2][1]});
 }
 
 TEST_CASE("decoding refuses what it cannot use, by one line") {
@@ -388,7 +388,7 @@ struct Anew {
 TEST_CASE("a translator writes with caches what it writes without, and makes no plan after the second step") {
   manual_seed(4);
   const SmallTranslator model;
-  const auto from = Tensor::from(Line{3, 4, 5, 6, 7, 0, 8, 9, 0, 0, 1, 2, 3, 4, 5}, {3, 5});
+  const auto from = Tensor::from(Tokens{3, 4, 5, 6, 7, 0, 8, 9, 0, 0, 1, 2, 3, 4, 5}, {3, 5});
   const auto first = full({3}, 1, Dtype::i64);
   const auto written = [&](auto&& way) {
     return decode::greedy([&](const Tensor& tokens) { return way.step(tokens); }, first,
