@@ -12,6 +12,7 @@
 #include "clnet/error.h"
 #include "clnet/io.h"
 #include "clnet/kernel.h"
+#include "clnet/metrics.h"
 #include "clnet/models.h"
 #include "clnet/nn.h"
 #include "clnet/ops.h"

@@ -7,8 +7,11 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/metrics/classes.h"
 
 namespace clnet::train {
+
+using metrics::class_dim;
 
 namespace {
 
@@ -21,22 +24,6 @@ struct BatchSums {
 
 /// Batches whose results wait on the device; more would only let the host run further ahead.
 constexpr std::size_t most_waiting = 8;
-
-/// The dimension of the output that classes are in: the last one, or as PyTorch has it the second one of what lies on pixels;
-/// none where the shapes do not fit.
-std::optional<int> class_dim(const Tensor& output, const Tensor& labels) {
-  if (output.rank() != labels.rank() + 1) return std::nullopt;
-  const auto fits = [&](int dim) {
-    auto at = labels.shape().begin();
-    for (int d = 0; d < output.rank(); ++d)
-      if (d != dim && output.size(d) != *at++) return false;
-    return true;
-  };
-  const int last = output.rank() - 1, first = labels.rank() > 2 ? 1 : last;
-  for (int dim : {first, last, 1})
-    if (fits(dim)) return dim;
-  return std::nullopt;
-}
 
 Tensor count_correct(const Tensor& output, const Tensor& labels) {
   return sum(cast(eq(argmax(output, *class_dim(output, labels)), cast(labels, Dtype::i64)), Dtype::f32));
