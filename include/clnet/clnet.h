@@ -3,6 +3,7 @@
 
 #include "clnet/autocast.h"
 #include "clnet/autograd.h"
+#include "clnet/checkpoint.h"
 #include "clnet/compile.h"
 #include "clnet/data.h"
 #include "clnet/debug.h"

@@ -11,4 +11,5 @@
 #include "clnet/optim/optimizer.h"
 #include "clnet/optim/rule.h"
 #include "clnet/optim/schedule.h"
+#include "clnet/optim/scheduler.h"
 #include "clnet/optim/sgd.h"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -22,10 +21,12 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/exec/plan/cache.h"
+#include "lib/io/checkpoint.h"
 
 namespace clnet::train {
 
 namespace fs = std::filesystem;
+using io::Checksum;
 
 namespace {
 
@@ -35,27 +36,6 @@ using Metadata = std::map<std::string, std::string>;
 
 /// Hexadecimal: the number that is read is the one that was written.
 std::string exact(double value) { return fmt::format("{:a}", value); }
-
-/// Adds texts and bytes up, each with its length, so that none can pass into the next.
-class Checksum {
- public:
-  Checksum& add(std::string_view text) { return add(text.data(), text.size()); }
-  Checksum& add(const void* data, std::size_t bytes) {
-    const std::uint64_t length = bytes;
-    update(&length, sizeof length);
-    update(data, bytes);
-    return *this;
-  }
-  std::string text() const { return fmt::format("{:08x}", sum_); }
-
- private:
-  void update(const void* data, std::size_t bytes) {
-    // zlib takes a null pointer, which an empty vector has, for the wish to begin anew.
-    if (bytes != 0) sum_ = ::crc32_z(sum_, static_cast<const Bytef*>(data), bytes);
-  }
-
-  uLong sum_ = ::crc32_z(0, nullptr, 0);
-};
 
 constexpr std::string_view without_schedule = "the optimizer's own";
 
@@ -191,19 +171,6 @@ void prepare(const fs::path& folder) {
 }
 
 }  // namespace
-
-std::string checkpoint_checksum(const io::StateDict& tensors, const Metadata& metadata) {
-  Checksum sum;
-  for (const auto& [key, value] : metadata)
-    if (key != "checksum") sum.add(key).add(value);
-  std::vector<std::byte> bytes;
-  for (const auto& [name, tensor] : tensors) {
-    bytes.resize(static_cast<std::size_t>(tensor.spec().bytes()));
-    tensor.to_bytes(bytes.data(), bytes.size());
-    sum.add(name).add(to_string(tensor.spec())).add(bytes.data(), bytes.size());
-  }
-  return sum.text();
-}
 
 std::string dataset_checksum(const data::Dataset& dataset) {
   const auto bytes = [](const auto& values) { return std::as_bytes(std::span(values)); };
@@ -359,11 +326,7 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     model.load_state_dict(before);
     reader.fail(error.what());
   }
-  if (choices && !exec::PlanCache::of(*context_of(Device::current())).follow(std::move(*choices)))
-    logging::warn_once(
-        fmt::format("{}: was made on another device or with another driver; the numbers that follow "
-                    "may differ in their last digits from those of a training that had not stopped",
-                    path_.string()));
+  if (choices) io::follow_choices(path_, std::move(*choices));
   set_random_state(random);
   return position;
 }

@@ -12,6 +12,7 @@
 #include "clnet/io.h"
 #include "clnet/nn.h"
 #include "clnet/optim.h"
+#include "lib/io/checksum.h"
 
 namespace clnet::train {
 
@@ -49,8 +50,7 @@ inline std::int64_t batches_per_epoch(std::int64_t samples, std::int64_t batch_s
   return samples / batch_size + (samples % batch_size != 0 ? 1 : 0);
 }
 
-/// CRC-32 of everything in a checkpoint but itself: names, shapes, dtypes and values of all tensors and all metadata.
-std::string checkpoint_checksum(const io::StateDict& tensors, const std::map<std::string, std::string>& metadata);
+using io::checkpoint_checksum;
 
 class Checkpoint {
  public:
