@@ -11,6 +11,7 @@
 #include "clnet/device.h"
 #include "clnet/dtype.h"
 #include "clnet/error.h"
+#include "clnet/hooks.h"
 #include "clnet/io.h"
 #include "clnet/kernel.h"
 #include "clnet/metrics.h"

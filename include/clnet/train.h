@@ -4,11 +4,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "clnet/data.h"
 #include "clnet/export.h"
+#include "clnet/io.h"
+#include "clnet/metrics.h"
 #include "clnet/nn.h"
 #include "clnet/optim.h"
 
@@ -17,7 +22,8 @@ namespace clnet::train {
 /// The result of evaluate().
 struct Evaluation {
   double loss = 0;      ///< mean over the labels that count (one per character of a text), or over targets
-  double accuracy = 0;  ///< share of labels with the largest output, 0..1; NaN for targets
+  double accuracy = 0;  ///< share of labels with the largest output, 0..1; NaN for targets, and with a step function
+  std::vector<metrics::Result> metrics = {};  ///< in the order of the options
 };
 /// Loss and accuracy of `model` in inference mode; afterwards all modules have their former modes. The loss is cross-entropy, or
 /// the mean squared error of targets. Throws Error for an empty dataset and for a label beyond the model's classes.
@@ -28,14 +34,98 @@ struct Evaluation {
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 
+/// The result of a StepFunction for one batch.
+struct Step {
+  Step(const Tensor& of_batch) : loss(of_batch) {}  // NOLINT(google-explicit-constructor)
+  Step(const Tensor& of_batch, std::vector<Tensor> its_outputs, std::vector<Tensor> its_labels, const Tensor& its_count = {})
+      : loss(of_batch), outputs(std::move(its_outputs)), labels(std::move(its_labels)), count(its_count) {}
+
+  Tensor loss;                          ///< one element
+  std::vector<Tensor> outputs, labels;  ///< for the metrics
+  Tensor count;  ///< how many numbers the loss is the mean of (one element), as its weight in evaluate(); undefined: the samples
+};
+/// The loss of a batch, for models of several inputs or outputs. It gets all tensors of the batch: samples, then labels or
+/// targets. It builds graph only.
+///   [&](nn::Module&, std::span<const Tensor> batch) -> train::Step {
+///     const auto [classes, boxes] = model(batch[0]);
+///     return {cross_entropy(classes, batch[1]) + mean(square(boxes)), {classes, boxes}, {batch[1]}};
+///   }
+using StepFunction = std::function<Step(nn::Module& model, std::span<const Tensor> batch)>;
+
+/// Options of evaluate().
+struct EvaluateOptions {
+  std::int64_t batch_size = 256;
+  std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;  ///< the mean over a batch; none: as above
+  StepFunction step_function = nullptr;                                              ///< instead of `loss`
+  std::vector<metrics::Metric> metrics = {};                                         ///< evaluated with states of their own
+};
+/// The same with options. Throws Error for `loss` beside `step_function`, and as metrics do.
+CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options);
+
 /// The metrics of one epoch.
 struct EpochMetrics {
   std::int64_t epoch = 0;  ///< from 1
   std::int64_t steps = 0;  ///< steps since the start of training
   double train_loss = 0;   ///< mean over the epoch's steps
   std::optional<Evaluation> validation;
-  double images_per_second = 0;  ///< training samples per second, without validation
-  double seconds = 0;            ///< duration of training and validation
+  double images_per_second = 0;               ///< training samples per second, without validation
+  double seconds = 0;                         ///< duration of training and validation
+  std::vector<metrics::Result> metrics = {};  ///< of the training samples, in training mode, while the weights changed
+};
+
+/// What hooks see of a fit(), and may change.
+struct Run {
+  nn::Module& model;
+  optim::Optimizer optimizer;
+  std::int64_t step = 0;                       ///< steps made since the start of training: one for each batch
+  std::int64_t epoch = 1;                      ///< the present epoch, from 1
+  std::int64_t epoch_step = 0;                 ///< steps made of the present epoch
+  std::int64_t epoch_length = 1;               ///< the steps of a whole epoch
+  Tensor loss = {};                            ///< of the last step, on the device: reading it waits. Undefined before the first
+  bool updated = false;                        ///< the last step changed parameters: it did not only accumulate
+  bool has_schedule = false;                   ///< FitOptions::schedule sets the rate of each step
+  bool has_validation = false;                 ///< there is a validation dataset
+  std::vector<std::string> metrics = {};       ///< the names of FitOptions::metrics
+  std::span<const EpochMetrics> records = {};  ///< of the epochs of this call before the present one
+  EpochMetrics* record = nullptr;              ///< the present epoch's, in after_evaluation() and after_epoch(); else null
+
+  // For before_step(); set to these values before each step.
+  bool accumulate = false;  ///< this step only adds its gradient to the sums (Optimizer::accumulate)
+  double loss_factor = 1;   ///< the gradient is that of the loss times this
+
+  bool stop = false;  ///< training ends after the present step or epoch, with `stopped_early`
+};
+
+/// Functions that fit() calls on its way. Derive from it, or take those of clnet/hooks.h. before_*() are called in the order of
+/// FitOptions::hooks and after_*() in reverse, so that the first hook lies around the others.
+class CLNET_API Hook {
+ public:
+  virtual ~Hook();
+  /// For error texts and checkpoints.
+  virtual std::string name() const = 0;
+
+  /// Before the first step of this call, with the state of a resumed checkpoint.
+  virtual void before_training(Run& run);
+  virtual void after_training(Run& run);
+  /// Also where a resumed run goes on within an epoch.
+  virtual void before_epoch(Run& run);
+  /// `run.record` is complete.
+  virtual void after_epoch(Run& run);
+  virtual void before_step(Run& run);
+  /// Right after the step was enqueued.
+  virtual void after_step(Run& run);
+  /// The loss of each step, in order and soon after the step.
+  virtual void on_loss(Run& run, std::int64_t step, double loss);
+  virtual void before_evaluation(Run& run);
+  /// Called whenever before_evaluation() was. `run.record->validation` is empty where the evaluation failed or was interrupted.
+  virtual void after_evaluation(Run& run);
+  /// Before a checkpoint is written.
+  virtual void before_checkpoint(Run& run);
+
+  /// The state, which checkpoints contain: none by default.
+  virtual io::StateDict state_dict() const;
+  /// Restores a state_dict(). It throws Error for another state, and changes nothing then.
+  virtual void load_state_dict(const io::StateDict& state);
 };
 
 /// Options of fit().
@@ -47,7 +137,9 @@ struct FitOptions {
   optim::Schedule schedule = nullptr;  ///< learning rate of each step; none: the optimizer's own
   optim::Schedule momentum = nullptr;  ///< momentum of each step (Optimizer::set_momentum), as one_cycle_momentum()
   std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;      ///< none: the loss of evaluate()
+  StepFunction step_function = nullptr;                                                  ///< instead of `loss`
   std::optional<std::reference_wrapper<const data::Dataset>> validation = std::nullopt;  ///< evaluated after each epoch
+  std::vector<metrics::Metric> metrics = {};  ///< of training and validation, with states of their own, computed with the steps
   /// f16 or bf16: model and loss run under Autocast, in training and validation. Parameters stay f32. For f16, an optimizer
   /// without a loss scale gets one.
   Dtype precision = Dtype::f32;
@@ -55,6 +147,8 @@ struct FitOptions {
   std::uint64_t seed = 0;                ///< seed of the shuffle and the augmentation
   data::Augmentation augmentation = {};  ///< augmentation of the training samples
   std::int64_t early_stopping = 0;       ///< stop when the validation loss has not improved for this many epochs; 0: never
+
+  std::vector<std::shared_ptr<Hook>> hooks = {};
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none
@@ -96,7 +190,7 @@ struct FitResult {
 /// Throws Error for options that contradict each other or are out of range, and when the loss is not finite. Before training it
 /// throws FileError for a checkpoint that is damaged or of another model or run, and for a folder that it cannot make or write
 /// to. A run is its batch size, seed, precision, samples, normalisation, augmentation, momenta and scheduled learning rates so
-/// far. Without a schedule the checkpoint's learning rate stays.
+/// far, its metrics and its hooks by name. Without a schedule the checkpoint's learning rate stays.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

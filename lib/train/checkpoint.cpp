@@ -196,8 +196,8 @@ std::string augmentation_text(const data::Augmentation& augmentation) {
                      augmentation.change ? ", changed by the caller" : "");
 }
 
-Checkpoint::Checkpoint(const fs::path& folder, const RunSettings& settings)
-    : path_(folder / "checkpoint.safetensors"), settings_(settings) {
+Checkpoint::Checkpoint(const fs::path& folder, const RunSettings& settings, std::vector<io::LoadedPart> parts)
+    : path_(folder / "checkpoint.safetensors"), settings_(settings), parts_(std::move(parts)) {
   prepare(folder);
   std::error_code code;
   const auto type = fs::status(path_, code).type();
@@ -214,6 +214,7 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
   io::StateDict tensors;
   append(tensors, model_prefix, model.state_dict());
   append(tensors, optimizer_prefix, optimizer.state_dict());
+  for (const auto& part : parts_) append(tensors, part.name() + '.', part.state());
   const auto random = random_state();
   Metadata metadata{{"format", std::string(format)},
                     {"steps", std::to_string(position.steps)},
@@ -231,6 +232,8 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"dataset", settings_.dataset},
                     {"normalization", settings_.normalization},
                     {"augmentation", settings_.augmentation},
+                    {"hooks", settings_.hooks},
+                    {"metrics", settings_.metrics},
                     {"clipping", clipping_text(optimizer.clipping())},
                     {"planned steps", std::to_string(settings_.planned_steps)},
                     {"rates", so_far(settings_.rate, position.steps)},
@@ -267,6 +270,14 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   // Checkpoints from before there was any do not speak of it.
   content.metadata.try_emplace("augmentation", augmentation_text({}));
   reader.require_same_text("augmentation", settings_.augmentation, "samples changed otherwise");
+  // Those from before there were hooks and metrics had none.
+  for (const auto& [key, now] : {std::pair("hooks", settings_.hooks), std::pair("metrics", settings_.metrics)}) {
+    content.metadata.try_emplace(key, "");
+    const auto text = [](const std::string& names) { return names.empty() ? "none" : names; };
+    if (reader.text(key) != now)
+      reader.fail(
+          fmt::format("was made with the {} {}, not {}; it goes on only with the same", key, text(reader.text(key)), text(now)));
+  }
   content.metadata.try_emplace("clipping", clipping_text(optimizer.clipping()));
   reader.require_same_text("clipping", clipping_text(optimizer.clipping()), "gradients clipped otherwise");
 
@@ -306,24 +317,27 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     reader.fail(fmt::format("contradicts itself: {} steps are not {} epochs of {} and {} more", position.steps, position.epochs,
                             per_epoch, position.epoch_steps));
 
-  io::StateDict model_state, optimizer_state;
+  auto parts = parts_;
+  parts.insert(parts.begin(), {io::LoadedPart("model", model), io::LoadedPart("optimizer", optimizer)});
+  std::vector<io::StateDict> states(parts.size());
   for (const auto& [name, tensor] : content.tensors) {
-    if (name.starts_with(model_prefix))
-      model_state.emplace_back(name.substr(model_prefix.size()), tensor);
-    else if (name.starts_with(optimizer_prefix))
-      optimizer_state.emplace_back(name.substr(optimizer_prefix.size()), tensor);
-    else
-      reader.fail(fmt::format("holds a tensor '{}' that is neither the model's nor the optimizer's", name));
+    const auto dot = std::min(name.find('.'), name.size());
+    const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& p) { return p.name() == name.substr(0, dot); });
+    if (part == parts.end() || dot == name.size())
+      reader.fail(
+          fmt::format("holds a tensor '{}' that is neither the model's nor the optimizer's, nor of a hook or metric", name));
+    states[static_cast<std::size_t>(part - parts.begin())].emplace_back(name.substr(dot + 1), tensor);
   }
-  const auto before = model.state_dict();
   // Checkpoints from before they were noted do not speak of solvers.
   std::optional<exec::StoredChoices> choices;
+  std::vector<io::StateDict> before;
+  std::size_t loaded = 0;
   try {
     if (solvers != content.metadata.end()) choices = exec::StoredChoices::parse(solvers->second);
-    model.load_state_dict(model_state);
-    optimizer.load_state_dict(optimizer_state);
+    for (const auto& part : parts) before.push_back(part.state());
+    for (; loaded < parts.size(); ++loaded) parts[loaded].load(states[loaded]);
   } catch (const Error& error) {
-    model.load_state_dict(before);
+    for (std::size_t i = 0; i < loaded; ++i) parts[i].load(before[i]);
     reader.fail(error.what());
   }
   if (choices) io::follow_choices(path_, std::move(*choices));

@@ -7,7 +7,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "clnet/checkpoint.h"
 #include "clnet/data.h"
 #include "clnet/io.h"
 #include "clnet/nn.h"
@@ -35,6 +37,7 @@ struct RunSettings {
   std::string dataset = {};        ///< a check sum of its samples and labels
   std::string normalization = {};  ///< means and deviations
   std::string augmentation = {};
+  std::string hooks = {}, metrics = {};                         ///< their names
   std::int64_t planned_steps = 0;                               ///< in all; more than before is another plan for the same run
   std::function<double(std::int64_t step)> rate = nullptr;      ///< the learning rate's schedule, or none
   std::function<double(std::int64_t step)> momentum = nullptr;  ///< the momentum's, or none
@@ -55,18 +58,20 @@ using io::checkpoint_checksum;
 class Checkpoint {
  public:
   /// Makes the folder where it is missing. Throws FileError when files cannot be written there.
-  Checkpoint(const std::filesystem::path& folder, const RunSettings& settings);
+  /// `parts` are the states of hooks and metrics.
+  Checkpoint(const std::filesystem::path& folder, const RunSettings& settings, std::vector<io::LoadedPart> parts = {});
 
   bool exists() const;
-  /// Replaces the file by the present state of model, optimizer and random generator.
+  /// Replaces the file by the present state of model, optimizer, parts and random generator.
   void save(const Position& position, const nn::Module& model, const optim::Optimizer& optimizer) const;
-  /// Sets model, optimizer and random generator. Throws FileError, and changes nothing, when the file is damaged or not of this
-  /// training.
+  /// Sets model, optimizer, parts and random generator. Throws FileError, and changes nothing, when the file is damaged or not of
+  /// this training.
   Position load(nn::Module& model, optim::Optimizer& optimizer) const;
 
  private:
   std::filesystem::path path_;
   RunSettings settings_;
+  std::vector<io::LoadedPart> parts_;
 };
 
 }  // namespace clnet::train

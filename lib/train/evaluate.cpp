@@ -78,10 +78,29 @@ Loss default_loss(const data::Dataset& dataset) {
   };
 }
 
-std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& own_loss,
+Step step_of(nn::Module& model, std::span<const Tensor> batch, const StepFunction& function, const Loss& loss,
+             const data::Dataset* of) {
+  if (function) {
+    auto step = function(model, batch);
+    if (!step.loss.defined() || step.loss.numel() != 1)
+      throw Error(fmt::format("train: the step function gave {}, expected a loss of one element",
+                              step.loss.defined() ? to_string(step.loss.spec()) : "no loss"));
+    return step;
+  }
+  const auto output = model(batch[0]);
+  require_fitting(output, batch[1]);
+  if (of) require_classes(output, batch[1], *of);
+  return {loss(output, batch[1]), {output}, {batch[1]}};
+}
+
+std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options,
                                    const std::function<bool()>& stop) {
   if (dataset.size() == 0) throw Error("train::evaluate: the dataset is empty");
-  const auto loss = own_loss ? own_loss : default_loss(dataset);
+  if (options.loss && options.step_function) throw Error("train::evaluate: a loss beside a step function, which has its own");
+  const bool plain = !options.step_function;
+  const auto loss = options.loss ? options.loss : default_loss(dataset);
+  std::vector<metrics::Metric> measures;
+  for (const auto& metric : options.metrics) measures.push_back(metric.fresh());
   const nn::KeptModes kept(model);
   model.inference();
   double loss_sum = 0, correct = 0, count = 0;
@@ -96,26 +115,36 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     }
     waiting.clear();
   };
-  for (const auto& [images, labels] : data::batches(dataset, {.batch_size = batch_size})) {
+  for (const auto& [images, labels] : data::batches(dataset, {.batch_size = options.batch_size})) {
     if (stop()) return std::nullopt;
-    const auto output = model(images);
-    require_fitting(output, labels);
-    if (!own_loss && count == 0 && waiting.empty()) require_classes(output, labels, dataset);
-    std::vector<Tensor> wanted{loss(output, labels)};
-    if (!is_floating(labels.dtype())) wanted.push_back(count_correct(output, labels));
-    if (dataset.label_shape.rank() > 0) wanted.push_back(sum(cast(greater_equal(labels, 0), Dtype::f32)));
+    const std::vector<Tensor> batch{images, labels};
+    const bool first = count == 0 && waiting.empty();
+    const auto step = step_of(model, batch, options.step_function, loss, first && !options.loss ? &dataset : nullptr);
+    Part part{step.loss, {}, step.count, plain ? labels.numel() : images.size(0)};
+    if (plain && !is_floating(labels.dtype())) part.correct = count_correct(step.outputs[0], labels);
+    if (plain && dataset.label_shape.rank() > 0) part.counted = sum(cast(greater_equal(labels, 0), Dtype::f32));
+    auto wanted = metrics::update(measures, step.outputs, step.labels);
+    for (const auto* tensor : {&part.loss, &part.correct, &part.counted})
+      if (tensor->defined()) wanted.push_back(*tensor);
     eval(wanted);
-    for (auto& tensor : wanted) tensor = tensor.detach();
-    wanted.resize(3);
-    waiting.push_back({wanted[0], wanted[1], wanted[2], labels.numel()});
+    for (auto* tensor : {&part.loss, &part.correct, &part.counted})
+      if (tensor->defined()) *tensor = tensor->detach();
+    for (auto& metric : measures) metric.detach();
+    waiting.push_back(std::move(part));
     if (waiting.size() == most_waiting) read();
   }
   read();
-  return Evaluation{loss_sum / count, dataset.targets.empty() ? correct / count : std::numeric_limits<double>::quiet_NaN()};
+  return Evaluation{loss_sum / count,
+                    plain && dataset.targets.empty() ? correct / count : std::numeric_limits<double>::quiet_NaN(),
+                    metrics::results(measures)};
+}
+
+Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options) {
+  return *evaluate(model, dataset, options, [] { return false; });
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {
-  return *evaluate(model, dataset, batch_size, Loss{}, [] { return false; });
+  return evaluate(model, dataset, EvaluateOptions{.batch_size = batch_size});
 }
 
 double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {

@@ -20,9 +20,13 @@ void require_fitting(const Tensor& output, const Tensor& labels);
 /// Throws Error, naming label and sample, where the dataset has a label of a class that the model's output has no number for.
 void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset);
 
-/// Loss and accuracy of `model` in inference mode over the whole dataset; nothing when `stop` said so between two batches.
-/// `own_loss` is the mean over a batch; none: default_loss(), for which labels have to be classes of the model.
-std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& own_loss,
+/// As evaluate(); nothing when `stop` said so between two batches. Without a loss labels have to be classes of the model.
+std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options,
                                    const std::function<bool()>& stop);
+
+/// The loss, outputs and labels of a batch: by the step function, or the model's output and `loss`. Then all labels of the
+/// dataset `of`, unless it is null, have to be classes of the model.
+Step step_of(nn::Module& model, std::span<const Tensor> batch, const StepFunction& function, const Loss& loss,
+             const data::Dataset* of);
 
 }  // namespace clnet::train

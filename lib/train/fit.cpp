@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "lib/nn/modes.h"
 #include "lib/train/checkpoint.h"
 #include "lib/train/evaluate.h"
+#include "lib/train/hooks.h"
 #include "lib/train/interrupt.h"
 #include "lib/train/progress.h"
 
@@ -57,21 +59,34 @@ class Fit {
         dataset_(dataset),
         options_(checked(model, dataset, options)),
         optimizer_(options.optimizer),
-        loss_(options.loss ? options.loss : default_loss(dataset)) {
+        loss_(options.loss ? options.loss : default_loss(dataset)),
+        run_{.model = model, .optimizer = options.optimizer},
+        hooks_(options.hooks, run_) {
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
     epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
+    run_.epoch_length = epoch_length_;
+    run_.has_schedule = static_cast<bool>(options.schedule);
+    run_.has_validation = options.validation.has_value();
+    for (const auto& metric : options.metrics) {
+      metrics_.push_back(metric.fresh());
+      run_.metrics.push_back(metric.name());
+    }
     if (!options.checkpoint.empty())
-      checkpoint_.emplace(options.checkpoint, RunSettings{.batch_size = options.batch_size,
-                                                          .samples = dataset.size(),
-                                                          .shuffle = options.shuffle,
-                                                          .seed = options.seed,
-                                                          .precision = std::string(to_string(options.precision)),
-                                                          .dataset = dataset_checksum(dataset),
-                                                          .normalization = normalization_text(dataset),
-                                                          .augmentation = augmentation_text(options.augmentation),
-                                                          .planned_steps = planned_steps(),
-                                                          .rate = options.schedule,
-                                                          .momentum = options.momentum});
+      checkpoint_.emplace(options.checkpoint,
+                          RunSettings{.batch_size = options.batch_size,
+                                      .samples = dataset.size(),
+                                      .shuffle = options.shuffle,
+                                      .seed = options.seed,
+                                      .precision = std::string(to_string(options.precision)),
+                                      .dataset = dataset_checksum(dataset),
+                                      .normalization = normalization_text(dataset),
+                                      .augmentation = augmentation_text(options.augmentation),
+                                      .hooks = hooks_.names(),
+                                      .metrics = fmt::format("{}", fmt::join(run_.metrics, ", ")),
+                                      .planned_steps = planned_steps(),
+                                      .rate = options.schedule,
+                                      .momentum = options.momentum},
+                          parts());
   }
 
   FitResult run() {
@@ -80,6 +95,8 @@ class Fit {
     Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
+    show_position();
+    hooks_.before(&Hook::before_training);
     if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
     const auto epochs = options_.steps > 0 ? batches_per_epoch(options_.steps, epoch_length_) : options_.epochs;
     Progress progress(options_.progress, epochs, planned_steps(),
@@ -97,6 +114,7 @@ class Fit {
       result_.interrupted = true;
     }
     result_.steps = at_.steps;
+    hooks_.after(&Hook::after_training);
     return std::move(result_);
   }
 
@@ -108,8 +126,23 @@ class Fit {
         if (begun_) save();
         break;
       }
-      if (at_.epoch_steps > 0) break;  // cut short by the number of steps
+      if (at_.epoch_steps > 0) break;  // cut short by the number of steps or a hook
     }
+  }
+
+  /// What a checkpoint has beside model and optimizer.
+  std::vector<io::LoadedPart> parts() {
+    auto parts = hooks_.parts();
+    for (std::size_t i = 0; i < metrics_.size(); ++i) parts.emplace_back(fmt::format("metric{}", i), metrics_[i]);
+    return parts;
+  }
+
+  /// To the hooks.
+  void show_position() {
+    run_.step = at_.steps;
+    run_.epoch = at_.epochs + 1;
+    run_.epoch_step = at_.epoch_steps;
+    run_.records = result_.epochs;
   }
 
   static bool has_momentum(const optim::Optimizer& optimizer) {
@@ -127,6 +160,8 @@ class Fit {
     require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
     require(o.batch_size >= 1, fmt::format("batch_size must be at least 1, not {}", o.batch_size));
     require(is_floating(o.precision), fmt::format("precision must be f32, f16 or bf16, not {}", to_string(o.precision)));
+    require(!o.loss || !o.step_function, "a loss beside a step function, which has its own");
+    require(std::none_of(o.hooks.begin(), o.hooks.end(), [](const auto& hook) { return !hook; }), "a hook is null");
     require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));
     require(o.early_stopping == 0 || o.validation, "early_stopping needs a validation dataset");
     require(!o.validation || o.validation->get().size() > 0, "the validation dataset is empty");
@@ -148,6 +183,10 @@ class Fit {
   }
 
   bool done() {
+    if (run_.stop) {
+      result_.stopped_early = true;
+      return true;
+    }
     if (options_.early_stopping > 0 && at_.stale_epochs >= options_.early_stopping) {
       result_.stopped_early = true;
       return true;
@@ -156,10 +195,13 @@ class Fit {
     return at_.epochs >= options_.epochs;
   }
 
-  bool enough_steps() const { return at_.epoch_steps == epoch_length_ || (options_.steps > 0 && at_.steps >= options_.steps); }
+  bool enough_steps() const {
+    return run_.stop || at_.epoch_steps == epoch_length_ || (options_.steps > 0 && at_.steps >= options_.steps);
+  }
 
   void save() {
     if (!checkpoint_) return;
+    hooks_.before(&Hook::before_checkpoint);
     if (options_.before_checkpoint) options_.before_checkpoint();
     checkpoint_->save(at_, model_, optimizer_);
   }
@@ -169,6 +211,8 @@ class Fit {
     const auto start = Clock::now();
     images_ = 0;
     rate_from_here(start);
+    show_position();
+    hooks_.before(&Hook::before_epoch);
     if (!steps()) return false;
     const auto training = seconds_since(start);
 
@@ -177,43 +221,55 @@ class Fit {
                          .train_loss = at_.epoch_loss / static_cast<double>(std::max<std::int64_t>(at_.epoch_steps, 1)),
                          .validation = std::nullopt,
                          .images_per_second = static_cast<double>(images_) / training,
-                         .seconds = 0};
+                         .seconds = 0,
+                         .metrics = metrics::results(metrics_)};
     const bool whole = at_.epoch_steps == epoch_length_;
     // Going on later from here, with more steps allowed, must not see an epoch that ended early.
     if (!whole) save();
+    const HookedRecord record(run_, metrics);
     if (options_.validation) {
-      metrics.validation = validate();
+      validate(metrics);
       if (!metrics.validation) return false;
     }
     metrics.seconds = seconds_since(start);
     if (whole) {
+      for (auto& metric : metrics_) metric.reset();
       ++at_.epochs;
       at_.epoch_steps = 0;
       at_.epoch_loss = 0;
       if (metrics.validation) watch(metrics.validation->loss);
     }
+    hooks_.after(&Hook::after_epoch);
     progress_->epoch(metrics);
     if (options_.on_epoch) options_.on_epoch(metrics);
     result_.epochs.push_back(metrics);
     if (whole) save();
+    if (!whole && run_.stop) result_.stopped_early = true;
     return true;
   }
 
-  /// Nothing when interrupted.
-  std::optional<Evaluation> validate() {
+  /// No validation when interrupted. Hooks hear of the end in any case.
+  void validate(EpochMetrics& record) {
     progress_->validating();
     const Autocast cast(options_.precision);
+    hooks_.before(&Hook::before_evaluation);
     validating_ = true;
-    std::optional<Evaluation> result;
     try {
-      result =
-          evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
+      record.validation = evaluate(model_, *options_.validation,
+                                   {.batch_size = options_.batch_size,
+                                    .loss = options_.loss,
+                                    .step_function = options_.step_function,
+                                    .metrics = options_.metrics},
+                                   [&] { return interrupt_->requested(); });
     } catch (const Error&) {
+      validating_ = false;
+      hooks_.after(&Hook::after_evaluation);
       // What fails after this, as saving may, is no cancelling.
       if (!std::exchange(cancelled_, false)) throw;
+      return;
     }
     validating_ = false;
-    return result;
+    hooks_.after(&Hook::after_evaluation);
   }
 
   void watch(double loss) {
@@ -250,14 +306,33 @@ class Fit {
   void step(const Tensor& images, const Tensor& labels) {
     if (options_.schedule) optimizer_.set_learning_rate(options_.schedule(at_.steps));
     if (options_.momentum) optimizer_.set_momentum(options_.momentum(at_.steps));
-    const Autocast cast(options_.precision);
-    const auto output = model_(images);
-    require_fitting(output, labels);
-    if (first_ && !options_.loss) require_classes(output, labels, dataset_);
-    waiting_.push_back(optimizer_.step(loss_(output, labels)));
+    run_.accumulate = false;
+    run_.loss_factor = 1;
+    show_position();
+    hooks_.before(&Hook::before_step);
+    {
+      const Autocast cast(options_.precision);
+      const std::vector<Tensor> batch{images, labels};
+      const auto step = step_of(model_, batch, options_.step_function, loss_, first_ && !options_.loss ? &dataset_ : nullptr);
+      run_.loss = advance(step.loss, metrics::update(metrics_, step.outputs, step.labels));
+    }
+    for (auto& metric : metrics_) metric.detach();
+    waiting_.push_back(run_.loss);
     ++at_.steps;
     ++at_.epoch_steps;
     images_ += labels.size(0);
+    run_.updated = !run_.accumulate;
+    show_position();
+    hooks_.after(&Hook::after_step);
+  }
+
+  /// Steps down the loss or adds its gradient up, as the hooks want it; returns the loss.
+  Tensor advance(const Tensor& loss, std::vector<Tensor> more) {
+    const bool scaled = run_.loss_factor != 1;
+    if (scaled) more.push_back(loss);
+    const Tensor down = scaled ? loss * run_.loss_factor : loss;
+    const Tensor result = run_.accumulate ? optimizer_.accumulate(down, more) : optimizer_.step(down, more);
+    return scaled ? loss.detach() : result;
   }
 
   void read_losses() {
@@ -269,6 +344,7 @@ class Fit {
       if (!std::isfinite(loss))
         throw Error(fmt::format("train::fit: the loss is {} at step {}; a lower learning rate may help", loss, step));
       at_.epoch_loss += loss;
+      hooks_.on_loss(step, loss);
       if (options_.on_step) options_.on_step(step, loss);
     }
     pace_.was_read();
@@ -300,6 +376,9 @@ class Fit {
   FitOptions options_;
   optim::Optimizer optimizer_;
   Loss loss_;
+  Run run_;
+  Hooks hooks_;
+  std::vector<metrics::Metric> metrics_;  ///< of the present epoch
   std::optional<Checkpoint> checkpoint_;
   std::int64_t epoch_length_ = 1;
   Interrupt* interrupt_ = nullptr;

@@ -38,8 +38,8 @@ HEADERS = {
     "autograd.h": "autograd",
     "compile.h": "exec",
     "kernel.h": "ops", "ops.h": "ops",
-    "checkpoint.h": "io", "data.h": "data", "decode.h": "nn", "io.h": "io", "metrics.h": "metrics", "models.h": "nn",
-    "nn.h": "nn", "optim.h": "optim", "train.h": "train",
+    "checkpoint.h": "io", "data.h": "data", "decode.h": "nn", "hooks.h": "train", "io.h": "io", "metrics.h": "metrics",
+    "models.h": "nn", "nn.h": "nn", "optim.h": "optim", "train.h": "train",
     "clnet.h": "tools",
 }
 # The only public header that includes OpenCL's.
