@@ -188,9 +188,11 @@ std::string loss_text(const data::Dataset& dataset, double loss) {
 
 std::string epoch_line(const data::Dataset& dataset, const train::EpochMetrics& m, std::int64_t epochs) {
   const auto [items, held_out, per_sample] = words(dataset);
-  return fmt::format("epoch {}/{}: train loss {:.4f}, {} loss {}, {} accuracy {:.2f} %, {:.0f} {}/s, {:.1f} s", m.epoch, epochs,
+  std::string metrics;
+  for (const auto& result : m.validation->metrics) metrics += fmt::format(", {} {} {:.4f}", held_out, result.name, result.value);
+  return fmt::format("epoch {}/{}: train loss {:.4f}, {} loss {}, {} accuracy {:.2f} %{}, {:.0f} {}/s, {:.1f} s", m.epoch, epochs,
                      m.train_loss, held_out, loss_text(dataset, m.validation->loss), held_out, 100 * m.validation->accuracy,
-                     m.images_per_second * static_cast<double>(per_sample), items, m.seconds);
+                     metrics, m.images_per_second * static_cast<double>(per_sample), items, m.seconds);
 }
 
 std::string result_line(const data::Dataset& dataset, const train::FitResult& result, double seconds) {
@@ -210,6 +212,7 @@ int run(const TrainOptions& o) {
   }
   require_writable("--save", o.save);
   if (!o.plot.empty()) require_writable("--plot", o.plot);
+  if (!o.csv.empty()) require_writable("--csv", o.csv);
   if (!o.trace.empty()) require_writable("--trace", o.trace);
   std::error_code ignored;
   if (!o.log.empty() && !fs::is_character_file(o.log, ignored) && !fs::is_fifo(o.log, ignored)) require_writable("--log", o.log);
@@ -243,6 +246,12 @@ int run(const TrainOptions& o) {
   fit.shuffle = !o.no_shuffle;
   fit.seed = o.seed;
   fit.early_stopping = o.early_stopping;
+  for (const auto& name : o.metrics) fit.metrics.push_back(metrics::make(name, sets.train.classes));
+  std::optional<optim::EMA> average;
+  if (o.ema) fit.hooks.push_back(train::ema(average.emplace(*model, *o.ema)));
+  if (o.accumulate > 1) fit.hooks.push_back(train::accumulation(o.accumulate));
+  if (!o.tensorboard.empty()) fit.hooks.push_back(train::tensorboard(o.tensorboard));
+  if (!o.csv.empty()) fit.hooks.push_back(train::csv(o.csv));
   fit.checkpoint = o.checkpoint;
   fit.checkpoint_steps = o.checkpoint_steps;
   fit.resume = o.resume;
@@ -290,6 +299,7 @@ int run(const TrainOptions& o) {
     return interrupted;
   }
 
+  if (average) average->apply_to_module();
   io::save_safetensors(o.save, model->state_dict(), tools::metadata_of(o.model, alphabet));
   if (!o.plot.empty()) draw(o, sets.train, curves, epoch_length);
   if (result.interrupted) {

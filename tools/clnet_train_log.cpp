@@ -95,10 +95,20 @@ void TrainLog::step(const Curves::Step& step) {
 
 void TrainLog::epoch(const train::EpochMetrics& m) {
   const auto validation = m.validation.value_or(train::Evaluation{NAN, NAN});
+  std::string metrics;
+  const auto add = [&](std::string_view part, const std::vector<metrics::Result>& results) {
+    for (const auto& result : results)
+      metrics += fmt::format("{}: {}, ", nlohmann::json(fmt::format("{}_{}", part, result.name)).dump(), number(result.value));
+  };
+  add("train", m.metrics);
+  // The accuracy is there already.
+  auto tested = validation.metrics;
+  std::erase_if(tested, [](const auto& result) { return result.name == "accuracy"; });
+  add("test", tested);
   write(
-      fmt::format("{{\"epoch\": {}, \"train_loss\": {}, \"test_loss\": {}, \"test_accuracy\": {}, \"{}_per_second\": {:.1f}, "
+      fmt::format("{{\"epoch\": {}, \"train_loss\": {}, \"test_loss\": {}, \"test_accuracy\": {}, {}\"{}_per_second\": {:.1f}, "
                   "\"seconds\": {:.3f}}}\n",
-                  m.epoch, number(m.train_loss), number(validation.loss), number(validation.accuracy), unit_,
+                  m.epoch, number(m.train_loss), number(validation.loss), number(validation.accuracy), metrics, unit_,
                   m.images_per_second * static_cast<double>(per_sample_), m.seconds));
 }
 

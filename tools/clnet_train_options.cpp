@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "clnet/error.h"
+#include "clnet/metrics.h"
 #include "clnet/models.h"
 #include "clnet/version.h"
 #include "tools/help.h"
@@ -71,6 +72,19 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
 
 CLI::Validator not_empty(const char* wanted = "a name") {
   return {[=](std::string& text) { return text.empty() ? fmt::format("{} is needed, got nothing", wanted) : ""; }, ""};
+}
+
+CLI::Validator metric() {
+  return {[](std::string& text) -> std::string {
+            try {
+              constexpr std::int64_t some_classes = 2;
+              (void)metrics::make(text, some_classes);
+              return {};
+            } catch (const Error& error) {
+              return error.what();
+            }
+          },
+          ""};
 }
 
 void define(CLI::App& app, TrainOptions& o) {
@@ -130,6 +144,16 @@ void define(CLI::App& app, TrainOptions& o) {
       ->check(one_of({"f32", "f16", "bf16"}));
   option(group, "--early-stopping", o.early_stopping, "N", "end when the test loss has not improved for N epochs")
       ->check(count());
+  option(group, "--accumulate", o.accumulate, "N", "step once for every N batches, with the mean of their gradients")
+      ->check(count());
+  option(group, "--ema", o.ema, "DECAY", "average the weights by this decay, as 0.999, and test and save the averages")
+      ->check(number(0, false, 1));
+  app.add_option("--metrics", o.metrics,
+                 "more numbers of each epoch: precision, recall, f1, miou, auc, perplexity, or top5 and other numbers")
+      ->type_name("NAME,...")
+      ->group(group)
+      ->delimiter(',')
+      ->check(metric());
   option(group, "--seed", o.seed, "N", "of initial weights, shuffling and dropout; same seed, same numbers (default: 1)")
       ->check(seed());
 
@@ -165,6 +189,9 @@ void define(CLI::App& app, TrainOptions& o) {
       ->needs(checkpoint);
   option(group, "--log", o.log, "FILE", "a JSON object per step and per epoch, one a line; --resume continues it")
       ->check(not_empty());
+  option(group, "--tensorboard", o.tensorboard, "DIR", "event files for TensorBoard in this folder; --resume adds one")
+      ->check(not_empty());
+  option(group, "--csv", o.csv, "FILE", "a table with a row per epoch; --resume continues it")->check(not_empty());
   option(group, "--plot", o.plot, "FILE", "draw the curves of loss and accuracy (SVG)")->check(not_empty());
   option(group, "--trace", o.trace, "FILE", "the times of all kernels as a Chrome trace, for Perfetto (JSON)")
       ->check(not_empty());
@@ -175,12 +202,14 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
-  for (const char* name : {"--data",       "--normalize", "--batch-size",     "--context",
-                           "--no-shuffle", "--epochs",    "--steps",          "--optimizer",
-                           "--lr",         "--schedule",  "--decay-steps",    "--warmup-steps",
-                           "--momentum",   "--nesterov",  "--cycle-momentum", "--weight-decay",
-                           "--clip-norm",  "--precision", "--early-stopping", "--save",
-                           "--checkpoint", "--log",       "--plot",           "--trace"})
+  for (const char* name : {"--data",        "--normalize", "--batch-size",     "--context",
+                           "--no-shuffle",  "--epochs",    "--steps",          "--optimizer",
+                           "--lr",          "--schedule",  "--decay-steps",    "--warmup-steps",
+                           "--momentum",    "--nesterov",  "--cycle-momentum", "--weight-decay",
+                           "--clip-norm",   "--precision", "--early-stopping", "--save",
+                           "--checkpoint",  "--log",       "--plot",           "--trace",
+                           "--tensorboard", "--csv",       "--metrics",        "--ema",
+                           "--accumulate"})
     sample->excludes(app.get_option(name));
 }
 
@@ -195,8 +224,12 @@ void complete(TrainOptions& o) {
 
 /// Two of the files that are written, if they are one: the later would replace the earlier.
 std::string file_of_two(const TrainOptions& o) {
-  const std::array<std::pair<const char*, const std::string*>, 5> files{
-      {{"--save", &o.save}, {"--checkpoint", &o.checkpoint}, {"--log", &o.log}, {"--plot", &o.plot}, {"--trace", &o.trace}}};
+  const std::array<std::pair<const char*, const std::string*>, 6> files{{{"--save", &o.save},
+                                                                         {"--checkpoint", &o.checkpoint},
+                                                                         {"--log", &o.log},
+                                                                         {"--csv", &o.csv},
+                                                                         {"--plot", &o.plot},
+                                                                         {"--trace", &o.trace}}};
   const auto place = [](const std::string& file) {
     std::error_code code;
     const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(file, code), code);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "clnet/optim.h"
 
@@ -25,9 +26,12 @@ struct TrainOptions {
   std::string schedule = "one-cycle";
   std::optional<std::int64_t> warmup_steps, decay_steps;
   std::int64_t early_stopping = 0;
+  std::vector<std::string> metrics;
+  std::optional<double> ema;
+  std::int64_t accumulate = 1;
   std::uint64_t seed = 1;
 
-  std::string save, checkpoint, log, plot, trace;
+  std::string save, checkpoint, log, tensorboard, csv, plot, trace;
   std::int64_t checkpoint_steps = 0;
   bool resume = false;
 

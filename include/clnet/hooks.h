@@ -54,4 +54,13 @@ struct Unfreezing {
 /// mode. Make the optimizer for all of them. fit() throws Error for a name that the model does not have.
 CLNET_API std::shared_ptr<Hook> unfreezing(std::vector<Unfreezing> parts);
 
+/// Writes an event file for TensorBoard into the folder: "loss/step" of each step, and of each epoch "loss/train",
+/// "loss/validation", "accuracy/validation", "learning_rate", and "<metric>/train" and "<metric>/validation". A resumed run adds
+/// a file; TensorBoard then drops steps that it makes again. Throws FileError where files cannot be written.
+CLNET_API std::shared_ptr<Hook> tensorboard(const std::filesystem::path& folder);
+/// Writes a table with a row for each epoch: its record and the learning rate. Cells without a number are empty. A resumed run
+/// keeps the rows of the epochs that its checkpoint covers. Throws FileError where the file cannot be written, or has other
+/// columns.
+CLNET_API std::shared_ptr<Hook> csv(const std::filesystem::path& path);
+
 }  // namespace clnet::train

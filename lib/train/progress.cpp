@@ -94,6 +94,8 @@ void Progress::epoch(const EpochMetrics& m) {
   if (m.validation) line += fmt::format(", validation loss {:.4f}", m.validation->loss);
   if (m.validation && !std::isnan(m.validation->accuracy))
     line += fmt::format(", accuracy {:.2f} %", 100 * m.validation->accuracy);
+  for (const auto& result : m.validation ? m.validation->metrics : m.metrics)
+    line += fmt::format(", {}{} {:.4f}", m.validation ? "" : "train ", result.name, result.value);
   line += fmt::format(", {}, {:.1f} s", speed(m.images_per_second), m.seconds);
   if (terminal_) fmt::print(stderr, "\r{:<{}}\r", "", drawn_);
   fmt::print(stderr, "{}\n", line);

@@ -43,11 +43,11 @@ TEST_CASE("clnet-train: help and version") {
   const clnet::test::Folder folder;
   const auto help = clnet_train(folder.path(), {"--help"});
   CHECK(help.code == 0);
-  for (const char* option :
-       {"--data",      "--model",    "--epochs",         "--steps",        "--batch-size", "--optimizer", "--lr",
-        "--momentum",  "--nesterov", "--cycle-momentum", "--weight-decay", "--schedule",   "--seed",      "--no-shuffle",
-        "--normalize", "--init",     "--save",           "--checkpoint",   "--resume",     "--log",       "--plot",
-        "--trace",     "--device",   "--precision",      "Examples:"}) {
+  for (const char* option : {"--data",    "--model",      "--epochs",     "--steps",          "--batch-size",   "--optimizer",
+                             "--lr",      "--momentum",   "--nesterov",   "--cycle-momentum", "--weight-decay", "--schedule",
+                             "--seed",    "--no-shuffle", "--normalize",  "--init",           "--save",         "--checkpoint",
+                             "--resume",  "--log",        "--plot",       "--trace",          "--device",       "--precision",
+                             "--metrics", "--ema",        "--accumulate", "--tensorboard",    "--csv",          "Examples:"}) {
     INFO(option);
     CHECK(help.out.find(option) != std::string::npos);
   }
@@ -66,6 +66,10 @@ TEST_CASE("clnet-train: wrong options end with 2") {
   require_refused(2, "--weight-decay", {"--weight-decay", "-1"});
   require_refused(2, "--seed", {"--seed", "-1"});
   require_refused(2, "--save and --plot: both are same", {"--plot", "same", "--save", "same"});
+  require_refused(2, "--save and --csv: both are same", {"--csv", "same", "--save", "same"});
+  require_refused(2, "'acc' is no metric; known are accuracy", {"--metrics", "f1,acc"});
+  require_refused(2, "--ema", {"--ema", "1"});
+  require_refused(2, "--accumulate", {"--accumulate", "0"});
   require_refused(2, "--log and --trace: both are ./log", {"--log", "log", "--trace", "./log"});
   require_refused(2, "'perceptron' is not one of mlp, keras-cnn", {"--model", "perceptron"});
   require_refused(2, "'lbfgs' is not one of", {"--optimizer", "lbfgs"});

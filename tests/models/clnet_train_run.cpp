@@ -32,8 +32,10 @@ struct Workplace {
 
 TEST_CASE("clnet-train: makes weights, log, curves and trace") {
   const Workplace place;
-  const auto outcome = place.train({"--epochs", "3", "--normalize", "mean-std", "--log", "log.jsonl", "--plot", "curves.svg",
-                                    "--trace", "trace.json", "--clip-norm", "1"});
+  const auto outcome =
+      place.train({"--epochs",      "3",          "--normalize", "mean-std", "--log",        "log.jsonl", "--plot", "curves.svg",
+                   "--trace",       "trace.json", "--clip-norm", "1",        "--metrics",    "f1,top2",   "--csv",  "run.csv",
+                   "--tensorboard", "events",     "--ema",       "0.9",      "--accumulate", "2"});
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(outcome.err.empty());
@@ -62,7 +64,8 @@ TEST_CASE("clnet-train: makes weights, log, curves and trace") {
     } else {
       CHECK(object["epoch"] == ++epochs);
       CHECK(steps == epochs * steps_per_epoch);
-      for (const char* key : {"train_loss", "test_loss", "test_accuracy", "images_per_second", "seconds"})
+      for (const char* key : {"train_loss", "test_loss", "test_accuracy", "train_f1", "test_f1", "train_top2", "test_top2",
+                              "images_per_second", "seconds"})
         CHECK(object[key].is_number());
       accuracy = object["test_accuracy"];
     }
@@ -71,6 +74,10 @@ TEST_CASE("clnet-train: makes weights, log, curves and trace") {
   CHECK(epochs == 3);
   CHECK(accuracy > 0.9);
 
+  const auto table = content(place.folder / "run.csv");
+  CHECK(std::count(table.begin(), table.end(), '\n') == 4);
+  CHECK(table.find(",validation_f1,validation_top2,") != std::string::npos);
+  CHECK_FALSE(std::filesystem::is_empty(place.folder / "events"));
   const auto svg = content(place.folder / "curves.svg");
   CHECK(svg.starts_with("<svg "));
   CHECK(svg.ends_with("</svg>\n"));

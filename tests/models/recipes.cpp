@@ -198,6 +198,48 @@ void training_by_one_call() {
   const auto dataset = some_samples(30);
 #include <recipes/training_evaluation_1.inc>
   CHECK(std::isfinite(scores.loss));
+  train::FitOptions options{.epochs = 6, .batch_size = 8, .optimizer = optim::Adam(model, 1e-3), .validation = dataset};
+  options.metrics = {metrics::F1(3)};
+#include <recipes/training_hooks_1.inc>
+#include <recipes/training_hooks_2.inc>
+  CHECK(train::fit(model, dataset, options).steps > 0);
+  CHECK(std::filesystem::exists("run.csv"));
+
+  struct TwoHeads : nn::Module {
+    nn::Linear left{3, 8}, right{3, 8}, kind{8, 3}, size{8, 1};
+    TwoHeads() {
+      add("left", left);
+      add("right", right);
+      add("kind", kind);
+      add("size", size);
+    }
+    std::pair<Tensor, Tensor> operator()(const Tensor& a, const Tensor& b) const {
+      const Tensor hidden = relu(left(a) + right(b));
+      return {kind(hidden), size(hidden)};
+    }
+  };
+  TwoHeads two_heads;
+  options = {.epochs = 1, .batch_size = 8, .optimizer = optim::Adam(two_heads, 1e-3), .validation = dataset};
+#include <recipes/training_several_inputs_and_outputs_1.inc>
+  CHECK(train::fit(two_heads, dataset, options).epochs[0].validation->loss > 0);
+}
+
+void measuring() {
+  Net model;
+  const auto training = some_samples(70), test = some_samples(20);
+  auto adam = optim::Adam{model};
+#include <recipes/metrics_1.inc>
+  CHECK(result.epochs.size() == 3);
+#include <recipes/metrics_in_loops_of_your_own_1.inc>
+  CHECK(adam.steps() == 3);
+#include <recipes/metrics_evaluation_1.inc>
+  CHECK(matrix.size() == 9);
+#include <recipes/metrics_metrics_of_your_own_1.inc>
+#include <recipes/metrics_metrics_of_your_own_2.inc>
+  eval(largest.update(Tensor::from({1.0, 3.0}), some_labels(2)));
+  CHECK(largest.value() == 3);
+  CHECK(error.name() == "mean_error");
+  CHECK(counted.name() == "masked_error");
 }
 
 void loops() {
@@ -212,6 +254,8 @@ void loops() {
   CHECK(equal(target(x), model(x)));
 #include <recipes/training_loops_gradients_by_hand_1.inc>
   CHECK(adam.steps() == 4);
+#include <recipes/training_loops_schedules_1.inc>
+  CHECK(scheduler.steps() == 1);
 #include <recipes/training_loops_more_values_with_the_step_1.inc>
   CHECK(reading.item() >= 0);
 }
@@ -229,8 +273,11 @@ void saving() {
 #include <recipes/saving_checkpoints_1.inc>
   CHECK(std::filesystem::exists("run1/checkpoint.safetensors"));
   auto adam = optim::Adam{model};
+  optim::EMA average(model, 0.9);
+  optim::Scheduler scheduler(adam, optim::cosine(1e-3, 10));
+  std::int64_t step = 5;
 #include <recipes/saving_your_own_checkpoints_1.inc>
-  CHECK(random_state().seed == random.seed);
+  CHECK(step == 5);
 }
 
 void first_runs() {
@@ -521,9 +568,13 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"dtypes_1"}, dtypes},
       {{"data_1", "data_normalization_1", "data_augmentation_1", "data_batches_of_your_own_1"}, samples},
       {{"models_1", "models_a_module_of_your_own_1"}, modules},
-      {{"training_1", "training_evaluation_1"}, training_by_one_call},
+      {{"training_1", "training_evaluation_1", "training_hooks_1", "training_hooks_2", "training_several_inputs_and_outputs_1"},
+       training_by_one_call},
+      {{"metrics_1", "metrics_in_loops_of_your_own_1", "metrics_evaluation_1", "metrics_metrics_of_your_own_1",
+        "metrics_metrics_of_your_own_2"},
+       measuring},
       {{"training_loops_1", "training_loops_a_second_network_that_follows_1", "training_loops_gradients_by_hand_1",
-        "training_loops_more_values_with_the_step_1"},
+        "training_loops_schedules_1", "training_loops_more_values_with_the_step_1"},
        loops},
       {{"saving_1", "saving_names_that_differ_1", "saving_checkpoints_1", "saving_your_own_checkpoints_1"}, saving},
       {{"speed_first_runs_1"}, first_runs},

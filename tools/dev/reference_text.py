@@ -146,13 +146,15 @@ CONFIG_PAGE = "docs/reference/solvers.md"
 READERS_AND_WRITERS = {
     "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/capability_probe.cpp",
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
-    "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp", "tools/clnet_bench.cpp",
+    "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp",
+    "lib/io/checkpoint.cpp", "lib/train/event_file.cpp", "lib/train/log_hooks.cpp", "tools/clnet_bench.cpp",
     "tools/clnet_train.cpp", "tools/clnet_train_log.cpp", "tools/report.cpp",
 }
 
 # {key} of FORMATS: (file, pattern of its value).
 VALUES = {
     "checkpoint": ("lib/train/checkpoint.cpp", r'string_view format = "([^"]+)"'),
+    "parts": ("lib/io/checkpoint.cpp", r'format = "([^"]+)"'),
     "program": ("lib/cl/disk_cache.cpp", r'string_view magic = "([^"]+)"'),
     "program_bytes": ("lib/cl/disk_cache.cpp", r"largest_entry = ([^;]+);"),
     "report": ("tools/report.h", r"report_version = (\d+);"),
@@ -196,11 +198,14 @@ ignored.
 
 | file | layout | version |
 |---|---|---|
-| `checkpoint.safetensors` in the folder of `--checkpoint` | safetensors with tensors `model.*` and `optimizer.*` | `{checkpoint}` (metadata `format`) |
+| `checkpoint.safetensors` in the folder of `--checkpoint` | safetensors with tensors `model.*` and `optimizer.*`, and `hook0.*`, `metric0.*` and so on of hooks and metrics | `{checkpoint}` (metadata `format`) |
+| the file of `io::save_checkpoint()` | safetensors with tensors `<part>.*` | `{parts}` (metadata `clnet.format`) |
 
 - Metadata hold the position (steps, epochs, losses), the random state, the settings of the run, the rates so far and the kernels in
   use. Floating numbers are hexadecimal, so that they return exactly.
 - Reading checks the version, and a CRC-32 over metadata and tensors (`checksum`).
+- Files of `io::save_checkpoint()` have the names of parts in `clnet.parts`. The random state, the kernels in use and the CRC-32 also
+  have names with `clnet.`; other metadata are the caller's.
 - Data set, normalization, number of samples, shuffle, batch size, seed, precision, augmentation, clipping and schedules of rate and
   momentum must be those of the run. Others are refused with the reason. With more steps than before, [schedules may
   differ](../guide/saving.md#checkpoints).
@@ -240,6 +245,8 @@ behind those that did not succeed. A file above {notes_bytes} begins anew.
 | `clnet-info --report FILE` | JSON; `report` is the version, {report} | `tools/dev/report_rows.py` |
 | `clnet-bench --json FILE` | JSON: a list of items with `name`, `median_ms` and others | `clnet-bench --compare` |
 | `clnet-train --log FILE` | a JSON object a line: `step` and `loss`, or `epoch` with its figures | `--resume`, which cuts lines behind the checkpoint; at most {log_bytes} |
+| `clnet-train --tensorboard DIR`, `train::tensorboard()` | `events.out.tfevents.*`: records of TFRecord with masked CRC-32C, `Event` messages | TensorBoard; a resumed run adds a file |
+| `clnet-train --csv FILE`, `train::csv()` | a line of names, a row per epoch | a resumed run, which keeps the rows that its checkpoint covers; at most 256 MiB |
 | `clnet-train --plot FILE` | SVG | |
 | `CLNET_TRACE`, `clnet-train --trace FILE` | Chrome's trace events (JSON), complete after each write | [Perfetto](https://ui.perfetto.dev) |
 
