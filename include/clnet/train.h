@@ -103,6 +103,9 @@ class CLNET_API Hook {
   virtual ~Hook();
   /// For error texts and checkpoints.
   virtual std::string name() const = 0;
+  /// Whether it changes nothing of the training, as a log. Checkpoints know nothing of such hooks, so a run may go on with
+  /// others.
+  virtual bool only_observes() const;
 
   /// Before the first step of this call, with the state of a resumed checkpoint.
   virtual void before_training(Run& run);
@@ -117,7 +120,8 @@ class CLNET_API Hook {
   /// The loss of each step, in order and soon after the step.
   virtual void on_loss(Run& run, std::int64_t step, double loss);
   virtual void before_evaluation(Run& run);
-  /// Called whenever before_evaluation() was. `run.record->validation` is empty where the evaluation failed or was interrupted.
+  /// Called whenever before_evaluation() was, or should have been after another hook's threw. `run.record->validation` is empty
+  /// where the evaluation failed or was interrupted.
   virtual void after_evaluation(Run& run);
   /// Before a checkpoint is written.
   virtual void before_checkpoint(Run& run);

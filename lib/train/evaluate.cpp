@@ -52,6 +52,13 @@ void require_fitting(const Tensor& output, const Tensor& labels) {
                   to_string(output.shape()), to_string(labels.shape())));
 }
 
+void require_names(std::span<const metrics::Metric> metrics) {
+  for (std::size_t i = 0; i < metrics.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (metrics[i].name() == metrics[k].name())
+        throw Error(fmt::format("train: two metrics are called '{}'; named() gives another name", metrics[i].name()));
+}
+
 void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset) {
   if (is_floating(labels.dtype())) return;
   const auto classes = output.size(*class_dim(output, labels));
@@ -99,6 +106,7 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
   if (options.loss && options.step_function) throw Error("train::evaluate: a loss beside a step function, which has its own");
   const bool plain = !options.step_function;
   const auto loss = options.loss ? options.loss : default_loss(dataset);
+  require_names(options.metrics);
   std::vector<metrics::Metric> measures;
   for (const auto& metric : options.metrics) measures.push_back(metric.fresh());
   const nn::KeptModes kept(model);

@@ -17,6 +17,9 @@ Loss default_loss(const data::Dataset& dataset);
 /// Throws ShapeError unless `output` has the targets' shape, or a dimension of classes more than the labels.
 void require_fitting(const Tensor& output, const Tensor& labels);
 
+/// Throws Error for two metrics of one name.
+void require_names(std::span<const metrics::Metric> metrics);
+
 /// Throws Error, naming label and sample, where the dataset has a label of a class that the model's output has no number for.
 void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset);
 

@@ -67,6 +67,7 @@ class Fit {
     run_.epoch_length = epoch_length_;
     run_.has_schedule = static_cast<bool>(options.schedule);
     run_.has_validation = options.validation.has_value();
+    require_names(options.metrics);
     for (const auto& metric : options.metrics) {
       metrics_.push_back(metric.fresh());
       run_.metrics.push_back(metric.name());
@@ -252,9 +253,13 @@ class Fit {
   void validate(EpochMetrics& record) {
     progress_->validating();
     const Autocast cast(options_.precision);
-    hooks_.before(&Hook::before_evaluation);
-    validating_ = true;
+    const auto end = [&] {
+      validating_ = false;
+      hooks_.after(&Hook::after_evaluation);
+    };
     try {
+      hooks_.before(&Hook::before_evaluation);
+      validating_ = true;
       record.validation = evaluate(model_, *options_.validation,
                                    {.batch_size = options_.batch_size,
                                     .loss = options_.loss,
@@ -262,14 +267,15 @@ class Fit {
                                     .metrics = options_.metrics},
                                    [&] { return interrupt_->requested(); });
     } catch (const Error&) {
-      validating_ = false;
-      hooks_.after(&Hook::after_evaluation);
+      end();
       // What fails after this, as saving may, is no cancelling.
       if (!std::exchange(cancelled_, false)) throw;
       return;
+    } catch (...) {
+      end();
+      throw;
     }
-    validating_ = false;
-    hooks_.after(&Hook::after_evaluation);
+    end();
   }
 
   void watch(double loss) {

@@ -9,6 +9,7 @@
 namespace clnet::train {
 
 Hook::~Hook() = default;
+bool Hook::only_observes() const { return false; }
 void Hook::before_training(Run&) {}
 void Hook::after_training(Run&) {}
 void Hook::before_epoch(Run&) {}
@@ -47,13 +48,15 @@ void Hooks::on_loss(std::int64_t step, double loss) const {
 
 std::string Hooks::names() const {
   std::string names;
-  for (const auto& hook : hooks_) names += (names.empty() ? "" : ", ") + hook->name();
+  for (const auto& hook : hooks_)
+    if (!hook->only_observes()) names += (names.empty() ? "" : ", ") + hook->name();
   return names;
 }
 
 std::vector<io::LoadedPart> Hooks::parts() const {
   std::vector<io::LoadedPart> parts;
-  for (std::size_t i = 0; i < hooks_.size(); ++i) parts.emplace_back(fmt::format("hook{}", i), *hooks_[i]);
+  for (const auto& hook : hooks_)
+    if (!hook->only_observes()) parts.emplace_back(fmt::format("hook{}", parts.size()), *hook);
   return parts;
 }
 

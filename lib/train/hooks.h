@@ -24,8 +24,9 @@ class Hooks {
   void after(Call call) const;
   void on_loss(std::int64_t step, double loss) const;
 
+  /// Of those that do more than observe.
   std::string names() const;
-  /// Their states, for a checkpoint.
+  /// The states of these, for a checkpoint.
   std::vector<io::LoadedPart> parts() const;
 
  private:

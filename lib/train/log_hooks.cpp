@@ -24,6 +24,7 @@ class TensorBoardHook : public Hook {
  public:
   explicit TensorBoardHook(fs::path folder) : folder_(std::move(folder)) {}
   std::string name() const override { return "tensorboard"; }
+  bool only_observes() const override { return true; }
 
   void before_training(Run& run) override { file_.emplace(folder_, run.step + 1); }
   void on_loss(Run&, std::int64_t step, double loss) override {
@@ -55,6 +56,7 @@ class CsvHook : public Hook {
  public:
   explicit CsvHook(fs::path path) : path_(std::move(path)) {}
   std::string name() const override { return "csv"; }
+  bool only_observes() const override { return true; }
 
   void before_training(Run& run) override {
     header_ = "epoch,steps,train_loss,validation_loss,validation_accuracy";

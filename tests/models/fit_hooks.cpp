@@ -133,6 +133,41 @@ TEST_CASE("fit: metrics of training and validation are in the records") {
     for (std::size_t i = 0; i < 3; ++i) CHECK(record.validation->metrics[i].value == want.metrics[i].value);
   }
   CHECK(weights_of(model) == weights_of(other));
+  options.metrics = {metrics::F1(3), metrics::F1(3, metrics::Average::micro)};
+  CHECK_THROWS_WITH(train::fit(model, points, options), Catch::Contains("two metrics are called 'f1'; named() gives another"));
+}
+
+TEST_CASE("fit: an evaluation that throws anything leaves the model its own weights") {
+  const auto points = make_points(16), validation = make_points(12, 1);
+  auto model = make_model();
+  optim::EMA average(model, 0.9);
+  struct Own {};
+  struct Thrower : train::Hook {
+    std::string name() const override { return "thrower"; }
+    void before_evaluation(train::Run&) override { throw Own{}; }
+  };
+  auto options = quiet(model, 1);
+  options.validation = validation;
+  options.hooks = {train::ema(average), std::make_shared<Thrower>()};
+  CHECK_THROWS_AS(train::fit(model, points, options), Own);
+  CHECK_FALSE(average.swapped());
+}
+
+TEST_CASE("fit: metrics, hooks and a loss scale in f16") {
+  const auto points = make_points(53), validation = make_points(20, 1);
+  auto model = make_model();
+  optim::EMA average(model, 0.5);
+  auto options = quiet(model, 4);
+  options.precision = Dtype::f16;
+  options.validation = validation;
+  options.metrics = {metrics::Accuracy(), metrics::AUC(3), metrics::Perplexity()};
+  options.hooks = {train::ema(average), train::accumulation(2)};
+  const auto result = train::fit(model, points, options);
+  const auto& last = result.epochs.back();
+  CHECK(last.validation->metrics[0].value == last.validation->accuracy);
+  CHECK(last.validation->metrics[2].value == Approx(std::exp(last.validation->loss)).epsilon(1e-3));
+  CHECK(last.validation->metrics[1].value > 0.8);
+  CHECK(last.train_loss < result.epochs.front().train_loss);
 }
 
 TEST_CASE("fit: ema() is a loop that updates, swaps, evaluates and swaps back") {

@@ -235,6 +235,11 @@ TEST_CASE("fit: tables without validation have empty cells, and others are refus
   CHECK(content.find("\"train_a,\"\"b\"\"\"") != std::string::npos);
   CHECK(rows_of(folder / "run.csv")[1][3].empty());
   options.epochs = 2;
+  // Logs are no part of the run: it may go on without them, or with others.
+  options.hooks = {};
+  CHECK(train::fit(model, points, options).steps == 4);
+  options.epochs = 3;
+  options.hooks = {train::csv(folder / "run.csv")};
   std::ofstream(folder / "run.csv") << "epoch,mine\n1,2\n";
   CHECK_THROWS_WITH(train::fit(model, points, options), Catch::Contains("run.csv: has other columns than this run"));
   options.hooks = {train::tensorboard("/dev/null/events")};
