@@ -322,7 +322,8 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   std::vector<io::StateDict> states(parts.size());
   for (const auto& [name, tensor] : content.tensors) {
     const auto dot = std::min(name.find('.'), name.size());
-    const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& p) { return p.name() == name.substr(0, dot); });
+    const auto owner = name.substr(0, dot);
+    const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& p) { return p.name() == owner; });
     if (part == parts.end() || dot == name.size())
       reader.fail(
           fmt::format("holds a tensor '{}' that is neither the model's nor the optimizer's, nor of a hook or metric", name));

@@ -39,6 +39,14 @@ def main():
         "model.0.weight": ("F32", [1, 2], bytes(8)), "model.0.bias": ("F32", [1], bytes(4)),
         "optimizer.steps": ("I64", [], bytes(8)), "optimizer.learning_rate": ("F32", [], bytes(4)),
     }
+    parts = {
+        "clnet.format": "parts 1", "clnet.parts": "model,step,rate", "clnet.random_seed": "1", "clnet.random_offset": "2",
+        "clnet.solvers": json.dumps({"for": "device", "choices": {}}), "clnet.checksum": "00000000", "run": "seven",
+    }
+    parts_state = {
+        "model.0.weight": ("F32", [1, 2], bytes(8)), "model.0.bias": ("F32", [1], bytes(4)), "step.value": ("I64", [], bytes(8)),
+        "rate.value": ("F32", [3], bytes(12)),
+    }
     quirks = {"for": "device", "broken": [{"op": "matmul", "solver": "cpu", "reason": "wrong"}], "limits": {"local_memory": 1}}
     seeds = {
         "safetensors": [
@@ -48,6 +56,7 @@ def main():
         "idx": [pair(labels, images), pair(gzip.compress(labels), gzip.compress(images))],
         "cifar": [b"\3" + bytes(3072)],
         "checkpoint": [safetensors(state, position)],
+        "parts": [safetensors(parts_state, parts)],
         "tuning": [
             json.dumps({"for": "device", "choices": {"problem": {"solver": "cpu", "ms": 1.5}}}).encode(), json.dumps(quirks).encode(),
         ],
