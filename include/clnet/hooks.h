@@ -35,7 +35,7 @@ struct EarlyStoppingOptions {
   Monitor monitor = {};
   std::int64_t patience = 10;  ///< epochs without improvement before training stops
   double min_delta = 0;        ///< the least improvement that counts
-  bool restore_best = true;    ///< training ends with the weights and buffers of the best epoch
+  bool restore_best = true;    ///< training ends with the weights and buffers of the best epoch, also when interrupted
 };
 /// Stops when the number has not improved for some epochs. The best state is the one that was evaluated: put it behind ema() for
 /// the averages. Throws Error for options out of range.

@@ -1,4 +1,5 @@
-// libFuzzer: files of io::save_checkpoint(). Each is given the right check sum first, or nothing behind that would ever be reached.
+// libFuzzer: files of io::save_checkpoint(). Each is given the right check sum first, or nothing behind that would ever be
+// reached.
 #include <filesystem>
 
 #include "clnet/clnet.h"
