@@ -84,7 +84,9 @@ class Spread {
 bool picks_largest(const Tensor& value) {
   const auto nodes = graph_behind({node_of(value).get()});
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-    return node->op && (node->op->name().starts_with("max_pool2d") || node->op->name() == "argsort");
+    if (!node->op) return false;
+    const auto name = node->op->name();
+    return name.starts_with("max_pool2d") || name == "argsort" || name == "cummax" || name == "cummin" || name == "searchsorted";
   });
 }
 

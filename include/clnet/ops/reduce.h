@@ -48,6 +48,13 @@ CLNET_API Tensor cumsum(const Tensor& x, int dim);
 /// Running products; dtypes as in cumsum(). Derivatives of any order are right with any number of zeros.
 CLNET_API Tensor cumprod(const Tensor& x, int dim);
 
+/// The largest (smallest) element so far along a dimension, and its i64 index: of equal ones the last. NaN stays once it is
+/// there. The gradient goes to that element. For any dtype. Throws ShapeError for a dimension out of range.
+CLNET_API SortResult cummax(const Tensor& x, int dim);
+CLNET_API SortResult cummin(const Tensor& x, int dim);
+/// log(cumsum(exp(x))) along a dimension without overflow.
+CLNET_API Tensor logcumsumexp(const Tensor& x, int dim);
+
 /// The norm of the elements of all tensors together, for gradient clipping; p as in norm(). Throws Error for p NaN.
 CLNET_API Tensor global_norm(const std::vector<Tensor>& tensors, double p = 2);
 

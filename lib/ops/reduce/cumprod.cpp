@@ -7,6 +7,7 @@
 #include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/lines.h"
+#include "lib/ops/reduce/linear_scan.h"
 
 namespace clnet {
 
@@ -57,6 +58,10 @@ class LinearScan : public Op {
 
 }  // namespace
 
+Tensor linear_scan(const Tensor& a, const Tensor& b, int dim, bool backwards) {
+  return apply(std::make_shared<LinearScan>(dim, backwards), {a, b});
+}
+
 }  // namespace ops
 
 Tensor cumprod(const Tensor& x, int dim) {
@@ -67,9 +72,7 @@ Tensor cumprod(const Tensor& x, int dim) {
   places[static_cast<std::size_t>(at)] = line.size(at);
   const Tensor first = eq(reshape(arange(line.size(at)), Shape(places)), 0.0);
   const Tensor start = where(first, factors, ops::scalar_like(0, factors));
-  return reshape(cast(apply(std::make_shared<ops::LinearScan>(at, false), {factors, start}),
-                      is_floating(x.dtype()) ? x.dtype() : Dtype::i64),
-                 x.shape());
+  return reshape(cast(ops::linear_scan(factors, start, at, false), is_floating(x.dtype()) ? x.dtype() : Dtype::i64), x.shape());
 }
 
 }  // namespace clnet

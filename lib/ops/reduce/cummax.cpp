@@ -1,0 +1,111 @@
+// cummax, cummin and logcumsumexp. The first two pick their values by index, so that their gradients are gather's.
+#include <fmt/format.h>
+
+#include <limits>
+#include <vector>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/launch/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/lines.h"
+#include "lib/ops/reduce/linear_scan.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+/// The index of the largest, or smallest, element so far.
+class RunningExtreme : public Op {
+ public:
+  RunningExtreme(int dim, bool least) : dim_(dim), least_(least) {}
+  std::string_view name() const override { return least_ ? "cummin" : "cummax"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}}; }
+
+  Specs infer(const Specs& inputs) const override { return {{inputs[0].shape, Dtype::i64}}; }
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(1); }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.output()).shape;
+    if (shape.numel() == 0) return;
+    const Lines lines(shape, dim_);
+    in_pieces(lines.extent, [&](std::int64_t begin, std::int64_t end) {
+      auto& launch = recorder.kernel("cummax", "cummax").in("x", recorder.input(0));
+      if (least_) launch.define("LEAST", 1);
+      begin == 0 ? launch.out("y", recorder.output()) : launch.inout("y", recorder.output());
+      launch.args({lines.count(), lines.extent, lines.inner, begin, end});
+      launch.range({lines.count()}, {64}).detail(fmt::format("{} x {}", lines.count(), lines.extent));
+    });
+  }
+
+ private:
+  int dim_;
+  bool least_;
+};
+
+SortResult running_extreme(std::string_view op, const Tensor& x, int dim, bool least) {
+  require_defined(op, {{"x", x}});
+  const int at = require_line(op, x.shape(), dim);
+  const Tensor line = as_line(x), indices = apply(std::make_shared<RunningExtreme>(at, least), {line});
+  return {reshape(gather(line, at, indices), x.shape()), reshape(indices, x.shape())};
+}
+
+/// Of f32.
+class LogCumsumExp : public Op {
+ public:
+  explicit LogCumsumExp(int dim) : dim_(dim) {}
+  std::string_view name() const override { return "logcumsumexp"; }
+  Precision precision() const override { return Precision::full; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}}; }
+
+  Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    // exp(x[j]) times the sum of g[i] exp(-y[i]) from j on, as exp(x[j] - y[j]) times that of g[i] exp(y[j] - y[i]): y never
+    // falls, so no factor is above 1.
+    const Tensor &x = inputs[0], &y = outputs[0], none = scalar_like(0, y), next = roll(y, {-1}, dim_);
+    std::vector<std::int64_t> places(static_cast<std::size_t>(y.rank()), 1);
+    places[static_cast<std::size_t>(dim_)] = y.size(dim_);
+    const Tensor last = eq(reshape(arange(y.size(dim_)), places), static_cast<double>(y.size(dim_) - 1));
+    const double nothing = -std::numeric_limits<double>::infinity();
+    const Tensor step = where(logical_or(last, eq(next, nothing)), none, y - next), absent = eq(x, nothing);
+    const Tensor sums = linear_scan(exp(step), gradients[0], dim_, true);
+    return {where(absent, none, exp(where(absent, none, x - y)) * sums)};
+  }
+
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.output()).shape;
+    if (shape.numel() == 0) return;
+    const Lines lines(shape, dim_);
+    in_pieces(lines.extent, [&](std::int64_t begin, std::int64_t end) {
+      auto& launch = recorder.kernel("logcumsumexp", "logcumsumexp").in("x", recorder.input(0));
+      begin == 0 ? launch.out("y", recorder.output()) : launch.inout("y", recorder.output());
+      launch.args({lines.count(), lines.extent, lines.inner, begin, end});
+      launch.range({lines.count()}, {64}).detail(fmt::format("{} x {}", lines.count(), lines.extent));
+    });
+  }
+
+ private:
+  int dim_;
+};
+
+}  // namespace
+
+}  // namespace ops
+
+SortResult cummax(const Tensor& x, int dim) { return ops::running_extreme("cummax", x, dim, false); }
+SortResult cummin(const Tensor& x, int dim) { return ops::running_extreme("cummin", x, dim, true); }
+
+Tensor logcumsumexp(const Tensor& x, int dim) {
+  require_defined("logcumsumexp", {{"x", x}});
+  ops::require_floating("logcumsumexp", x.spec());
+  const int at = require_line("logcumsumexp", x.shape(), dim);
+  const Tensor sums = apply(std::make_shared<ops::LogCumsumExp>(at), {ops::as_f32(ops::as_line(x))});
+  return reshape(ops::rounded(sums, x.dtype()), x.shape());
+}
+
+}  // namespace clnet
