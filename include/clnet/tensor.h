@@ -36,6 +36,7 @@ struct MatmulOptions;
 struct Node;
 enum class ScatterReduction : std::uint8_t;
 struct SortResult;
+struct UniqueResult;
 struct PendingRead;
 CLNET_API bool is_read(const PendingRead& pending);
 CLNET_API void require_one_element(const PendingRead& pending);

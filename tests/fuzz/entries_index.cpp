@@ -341,6 +341,32 @@ bool add_multi_margin(Generator& g, bool labels) {
   return true;
 }
 
+/// 0 to 4 in turn: the same at every run, as the result's shape depends on it.
+Tensor some_numbers(const Shape& shape) {
+  std::vector<std::int32_t> numbers;
+  for (std::int64_t i = 0; i < shape.numel(); ++i) numbers.push_back(static_cast<std::int32_t>(i * 7 % 5));
+  return Tensor::from(numbers, shape);
+}
+
+bool add_masked_select(Generator& g) {
+  const auto x = with_rank(g, 1);
+  const auto shape = g.shape_of(x);
+  std::vector<bool> truth;
+  for (std::int64_t i = 0; i < shape.numel(); ++i) truth.push_back(i % 3 != 1);
+  const Tensor mask = Tensor::from(truth, shape);
+  g.add(
+      "masked_select", "masked_select($0, mask /* 1, 0, 1 in turn */)", {x},
+      [mask](const Tensors& in) { return masked_select(in[0], mask); }, g.range(x));
+  return true;
+}
+
+bool add_known(Generator& g, const std::string& name, Tensor (*function)(const Tensor&)) {
+  const Tensor numbers = some_numbers(g.shape(2));
+  g.add(name, name + "(numbers /* 0, 2, 4, 1, 3 in turn */)", {}, [=](const Tensors&) { return function(numbers); },
+        {0, static_cast<double>(numbers.numel())});
+  return true;
+}
+
 }  // namespace
 
 std::vector<Entry> index_entries() {
@@ -357,6 +383,13 @@ std::vector<Entry> index_entries() {
       {"scatter_add", 0.7, [](Generator& g) { return add_scatter(g, true); }},
       {"scatter_reduce", 0.5, add_scatter_reduce},
       {"index_add", 0.7, add_index_add},
+      {"masked_select", 0.5, add_masked_select},
+      {"nonzero", 0.3, [](Generator& g) { return add_known(g, "nonzero", nonzero); }},
+      {"unique", 0.3, [](Generator& g) { return add_known(g, "unique", [](const Tensor& x) { return unique(x).values; }); }},
+      {"unique_consecutive", 0.3,
+       [](Generator& g) {
+         return add_known(g, "unique_consecutive", [](const Tensor& x) { return unique_consecutive(x).counts; });
+       }},
       {"repeat", 0.4, [](Generator& g) { return add_repeat(g, false); }},
       {"repeat_interleave", 0.5, [](Generator& g) { return add_repeat(g, true); }},
       {"diagonal", 0.7, add_diagonal},

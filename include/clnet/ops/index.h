@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "clnet/export.h"
 #include "clnet/tensor.h"
@@ -20,6 +21,17 @@ CLNET_API Tensor gather(const Tensor& x, int dim, const Tensor& indices);
 CLNET_API Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_index = std::nullopt);
 /// {...indices, classes}: 1 at the index, else 0. An index out of range gives zeros.
 CLNET_API Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtype = Dtype::f32);
+
+/// The elements of x, as one line, at `indices`: torch.take. The result has the indices' shape. An index out of range gives NaN
+/// (0 for integers).
+CLNET_API Tensor take(const Tensor& x, const Tensor& indices);
+/// gather() with broadcasting: outside `dim`, extents of 1 of either are repeated. Without `dim`, of both as lines. Throws
+/// ShapeError where the shapes do not match.
+CLNET_API Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<int> dim = std::nullopt);
+/// ONNX's GatherND: each line of `indices` {..., k} names a part of x by its first k dimensions. With batch_dims b, the first b
+/// dimensions of both are one batch, and the k dimensions follow them. The result is {..., those of x behind}. An index out of
+/// range gives NaN (0 for integers). Throws ShapeError for shapes that do not fit.
+CLNET_API Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch_dims = 0);
 
 // ---- Scatter, the inverse of gather(). Indices out of range are ignored. x and `source` have one dtype.
 
@@ -43,6 +55,32 @@ CLNET_API Tensor scatter_reduce(const Tensor& x, int dim, const Tensor& indices,
 /// otherwise).
 CLNET_API Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, double alpha = 1);
 
+/// x with `value` at places indices[j] of `dim`, for indices {n} or a scalar.
+CLNET_API Tensor index_fill(const Tensor& x, int dim, const Tensor& indices, double value);
+/// x with source[..., j, ...] at place indices[j] of `dim`, for indices {n}. `source` has x's shape with extent n at `dim`
+/// (ShapeError otherwise). Of several at one place the last counts.
+CLNET_API Tensor index_copy(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
+/// ONNX's ScatterND: x with the part that line i of `indices` {..., k} names replaced by source[i]. `source` is {..., x's
+/// dimensions behind the first k} (ShapeError otherwise). Of several at one place the last counts. A reduction combines them and
+/// x's element instead.
+CLNET_API Tensor scatter_nd(const Tensor& x, const Tensor& indices, const Tensor& source,
+                            std::optional<ScatterReduction> reduction = std::nullopt);
+
+// ---- Counts
+
+/// How often 0, 1, ... appear in x {n} of i32 or i64, as i64. With `weights` {n}, their sums, in their dtype; bool is a
+/// DtypeError. With `length` the result has that many places, and other elements of x count nowhere. Without it x is evaluated:
+/// the result reaches to its largest element, and has `min_length` places at least. Then a negative element is an Error, and so
+/// is a call inside compile().
+CLNET_API Tensor bincount(const Tensor& x, const Tensor& weights = {}, std::int64_t min_length = 0,
+                          std::optional<std::int64_t> length = std::nullopt);
+/// How many elements of x lie in each of `bins` equal parts of low..high, in x's dtype. The last part has its end, too. Elements
+/// outside count nowhere. low = high = 0 means from x's smallest element to its largest. No gradient. Throws ShapeError for bins
+/// below 1, Error for low > high.
+CLNET_API Tensor histc(const Tensor& x, std::int64_t bins = 100, double low = 0, double high = 0);
+/// Whether each element of x is among `values`, as bool, or (invert) is not. NaN is nowhere. Both have one dtype.
+CLNET_API Tensor isin(const Tensor& x, const Tensor& values, bool invert = false);
+
 // ---- Order
 
 struct SortResult {
@@ -55,5 +93,53 @@ CLNET_API Tensor argsort(const Tensor& x, int dim = -1, bool descending = false)
 /// The `k` largest elements in descending order, or (largest false) the smallest in ascending order. Throws ShapeError unless 0
 /// <= k <= extent.
 CLNET_API SortResult topk(const Tensor& x, std::int64_t k, int dim = -1, bool largest = true);
+
+/// sort(x, 0).values.
+CLNET_API Tensor msort(const Tensor& x);
+/// The `k`-th smallest element of each line along `dim`, counted from 1, and its index. NaN is larger than any number. Throws
+/// ShapeError unless 1 <= k <= extent.
+CLNET_API SortResult kthvalue(const Tensor& x, std::int64_t k, int dim = -1, bool keepdim = false);
+/// The median along `dim` and its index: of an even number of elements, the lower one of the middle two. NaN where the line has
+/// one, with the first one's index. Of equal elements the index is that of sort(). Throws ShapeError over no elements.
+CLNET_API SortResult median(const Tensor& x, int dim, bool keepdim = false);
+CLNET_API Tensor median(const Tensor& x);  ///< of all elements
+/// The same of the elements that are not NaN; NaN where there are none.
+CLNET_API SortResult nanmedian(const Tensor& x, int dim, bool keepdim = false);
+/// The most frequent element of each line along `dim`: of several, the smallest. The index is that of its last appearance. Each
+/// NaN is an element of its own. Throws ShapeError over no elements.
+CLNET_API SortResult mode(const Tensor& x, int dim = -1, bool keepdim = false);
+/// The element between two neighbours in order: at a linear distance, the one below, above or nearest, or the mean.
+enum class QuantileRule : std::uint8_t { linear, lower, higher, nearest, midpoint };
+/// The element below which a part q of the line along `dim` lies; without `dim`, of all elements. NaN where the line has one.
+/// Several q are a new first dimension. Floating dtypes. Throws Error for q outside 0..1, ShapeError over no elements.
+CLNET_API Tensor quantile(const Tensor& x, double q, std::optional<int> dim = std::nullopt, bool keepdim = false,
+                          QuantileRule rule = QuantileRule::linear);
+CLNET_API Tensor quantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim = std::nullopt,
+                          bool keepdim = false, QuantileRule rule = QuantileRule::linear);
+/// The same of the elements that are not NaN; NaN where there are none.
+CLNET_API Tensor nanquantile(const Tensor& x, double q, std::optional<int> dim = std::nullopt, bool keepdim = false,
+                             QuantileRule rule = QuantileRule::linear);
+/// How many elements of `sorted` come before each of `values`, as i64; with `right`, before or equal to it. `sorted` ascends
+/// along its last dimension; it is one line for all values, or has their other extents (ShapeError otherwise). NaN is larger than
+/// any number. Both have one dtype. No gradient.
+CLNET_API Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right = false);
+/// searchsorted(boundaries, x, right), for boundaries {n}.
+CLNET_API Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool right = false);
+
+// ---- Results with shapes that depend on values. They evaluate their inputs at once, and are an Error inside compile().
+
+/// The places of elements that are not 0, in row-major order: i64 {count, rank}, as torch.nonzero and torch.argwhere.
+CLNET_API Tensor nonzero(const Tensor& x);
+/// The elements where `mask` (bool) is true, as one line; both broadcast. The gradient goes to x.
+CLNET_API Tensor masked_select(const Tensor& x, const Tensor& mask);
+struct UniqueResult {
+  Tensor values;   ///< {count}, without a gradient
+  Tensor inverse;  ///< i64, of x's shape: where each element is among the values
+  Tensor counts;   ///< i64 {count}: how often each value appears
+};
+/// The different elements of x in ascending order. Each NaN is an element of its own.
+CLNET_API UniqueResult unique(const Tensor& x);
+/// The first element of each run of equal ones, in row-major order.
+CLNET_API UniqueResult unique_consecutive(const Tensor& x);
 
 }  // namespace clnet

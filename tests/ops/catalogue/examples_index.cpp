@@ -1,5 +1,7 @@
 // Examples of what chooses, orders, draws and resizes.
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "tests/cases/shape/diagonal.h"
 #include "tests/ops/catalogue/examples.h"
@@ -97,6 +99,41 @@ std::vector<Example> chosen() {
          return reference::softmax(x, 1, false);
        }},
   };
+}
+
+/// Of functions that read what they are given.
+std::vector<Example> known() {
+  return {{"nonzero",
+           {{{3, 4}}},
+           [](const Tensors& in) { return nonzero(in[0]); },
+           [](const Arrays&) {
+             return make_array({12, 2},
+                               [](const Coordinates& at) { return static_cast<double>(at[1] == 0 ? at[0] / 4 : at[0] % 4); });
+           }},
+          {"masked_select",
+           {{{5, 7}}, {{7}, 0, 1, Dtype::boolean}},
+           [](const Tensors& in) { return masked_select(in[0], in[1]); },
+           [](const Arrays& in) {
+             std::vector<double> some;
+             for (std::int64_t i = 0; i < in[0].numel(); ++i)
+               if (in[1][i % 7] != 0) some.push_back(in[0][i]);
+             return Array({static_cast<std::int64_t>(some.size())}, some);
+           }},
+          {"unique",
+           {{{5, 7}}},
+           [](const Tensors& in) { return unique(in[0]).values; },
+           [](const Arrays& in) {
+             const std::set<double> values(in[0].values.begin(), in[0].values.end());
+             return Array({static_cast<std::int64_t>(values.size())}, {values.begin(), values.end()});
+           }},
+          {"unique_consecutive",
+           {{{5, 7}}},
+           [](const Tensors& in) { return unique_consecutive(in[0]).values; },
+           [](const Arrays& in) {
+             auto values = in[0].values;
+             values.erase(std::unique(values.begin(), values.end()), values.end());
+             return Array({static_cast<std::int64_t>(values.size())}, values);
+           }}};
 }
 
 std::vector<Example> more_rearranged() {
@@ -256,7 +293,7 @@ std::vector<Example> more_losses() {
 
 std::vector<Example> index_examples() {
   auto entries = chosen();
-  for (auto more : {more_rearranged(), drawn(), more_losses()}) entries.insert(entries.end(), more.begin(), more.end());
+  for (auto more : {known(), more_rearranged(), drawn(), more_losses()}) entries.insert(entries.end(), more.begin(), more.end());
   return entries;
 }
 
