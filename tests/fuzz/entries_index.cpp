@@ -367,6 +367,17 @@ bool add_known(Generator& g, const std::string& name, Tensor (*function)(const T
   return true;
 }
 
+Tensor some_boxes_left(const Tensor& numbers) {
+  const auto count = numbers.numel();
+  std::vector<float> corners, scores;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto left = static_cast<float>(i * 5 % 11), top = static_cast<float>(i * 3 % 7);
+    corners.insert(corners.end(), {left, top, left + 4, top + 3});
+    scores.push_back(static_cast<float>(i * 17 % 23));
+  }
+  return nms(Tensor::from(corners, {count, 4}), Tensor::from(scores), 0.25);
+}
+
 }  // namespace
 
 std::vector<Entry> index_entries() {
@@ -390,6 +401,7 @@ std::vector<Entry> index_entries() {
        [](Generator& g) {
          return add_known(g, "unique_consecutive", [](const Tensor& x) { return unique_consecutive(x).counts; });
        }},
+      {"nms", 0.3, [](Generator& g) { return add_known(g, "nms", some_boxes_left); }},
       {"repeat", 0.4, [](Generator& g) { return add_repeat(g, false); }},
       {"repeat_interleave", 0.5, [](Generator& g) { return add_repeat(g, true); }},
       {"diagonal", 0.7, add_diagonal},

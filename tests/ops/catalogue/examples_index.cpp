@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "tests/cases/image/grid_sample.h"
 #include "tests/cases/shape/diagonal.h"
 #include "tests/ops/catalogue/examples.h"
 #include "tests/reference/image/interpolate.h"
@@ -103,6 +104,12 @@ std::vector<Example> chosen() {
 
 /// Of functions that read what they are given.
 std::vector<Example> known() {
+  const auto scored = [](const Arrays& in) {
+    const Array boxes = boxes_of(in[0], 1);
+    Array corners({in[0].shape[0], 4});
+    for (std::int64_t i = 0; i < corners.numel(); ++i) corners[i] = boxes[i / 4 * 5 + 1 + i % 4];
+    return reference::nms(corners, in[1], 0.3);
+  };
   return {{"nonzero",
            {{{3, 4}}},
            [](const Tensors& in) { return nonzero(in[0]); },
@@ -133,7 +140,11 @@ std::vector<Example> known() {
              auto values = in[0].values;
              values.erase(std::unique(values.begin(), values.end()), values.end());
              return Array({static_cast<std::int64_t>(values.size())}, values);
-           }}};
+           }},
+          {"nms",
+           {{{9, 4}}, {{9}}},
+           [](const Tensors& in) { return nms(in[0].defined() ? slice(boxes_of(in[0], 1), 1, 1, 5) : in[0], in[1], 0.3); },
+           scored}};
 }
 
 std::vector<Example> more_rearranged() {
