@@ -114,9 +114,11 @@ bool add_case(Generator& g, const ops::Operation& operation, const std::vector<t
     code += fmt::format("{}${}", code.empty() ? "" : ", ", inputs.size() - 1);
   }
   double size = 1;
-  for (const auto* in : {&least, &most, &middle})
-    for (double value : example.reference(*in)[0].values)
+  for (const auto* in : {&least, &most, &middle}) {
+    const auto results = example.reference(*in);
+    for (double value : results[0].values)
       if (std::isfinite(value)) size = std::max(size, 2 * std::fabs(value));
+  }
   g.add(std::string(operation.name), fmt::format("{}({} /* as in the case '{}' */)", operation.name, code, example.name), inputs,
         [run = example.run](const Tensors& in) { return run(in)[0]; }, {-size, size});
   return true;
