@@ -395,6 +395,7 @@ std::vector<Entry> index_entries() {
       {"scatter_reduce", 0.5, add_scatter_reduce},
       {"index_add", 0.7, add_index_add},
       {"masked_select", 0.5, add_masked_select},
+      {"argwhere", 0.2, [](Generator& g) { return add_known(g, "argwhere", argwhere); }},
       {"nonzero", 0.3, [](Generator& g) { return add_known(g, "nonzero", nonzero); }},
       {"unique", 0.3, [](Generator& g) { return add_known(g, "unique", [](const Tensor& x) { return unique(x).values; }); }},
       {"unique_consecutive", 0.3,

@@ -89,6 +89,32 @@ Problem cumsum_problem(const Lines& lines) {
   return result;
 }
 
+/// The places of the largest elements so far, of which many are equal; or the logarithms of sums of exponentials.
+Problem running_problem(const Lines& lines, bool largest) {
+  const Shape shape{lines.outer, lines.axis, lines.inner};
+  Problem result{.op = largest ? "cummax" : "logcumsumexp",
+                 .name = (largest ? "cummax of " : "logcumsumexp of ") + to_string(shape) + " along 1",
+                 .inputs = {largest ? Input{shape, 0, 50, Dtype::i32} : Input{shape, -4, 4}},
+                 .terms = largest ? 1 : static_cast<double>(lines.axis)};
+  result.narrow = !largest;
+  result.run = [=](const auto& t) { return std::vector{largest ? cummax(t[0], 1).indices : logcumsumexp(t[0], 1)}; };
+  result.reference = [=](const auto& v) {
+    Values y(v[0].size());
+    lines.each([&](auto o, auto i) {
+      std::int64_t best = 0;
+      double sum = 0;
+      for (std::int64_t a = 0; a < lines.axis; ++a) {
+        const double x = v[0][lines(o, a, i)];
+        if (x >= v[0][lines(o, best, i)]) best = a;
+        if (!largest) sum += std::exp(x);
+        y[lines(o, a, i)] = largest ? static_cast<double>(best) : std::log(sum);
+      }
+    });
+    return std::vector<Values>{y};
+  };
+  return result;
+}
+
 Problem argmax_problem(const Lines& lines) {
   const Shape shape{lines.outer, lines.axis, lines.inner};
   Problem result{
@@ -469,6 +495,8 @@ std::vector<Problem> make_row_problems(bool full) {
                               index_add_problem(20, 24, 100),
                               cumsum_problem({20, 130, 1}),
                               cumsum_problem({3, 50, 20}),
+                              running_problem({3, 130, 2}, true),
+                              running_problem({3, 130, 2}, false),
                               argmax_problem({20, 130, 1}),
                               argmax_problem({3, 50, 20}),
                               transpose_problem({3, 40, 33}, true),
@@ -491,6 +519,7 @@ std::vector<Problem> make_row_problems(bool full) {
         if (reducer.start != 1) result.push_back(reduce_problem(lines, reducer));
       result.push_back(argmax_problem(lines));
       result.push_back(cumsum_problem(lines));
+      for (const bool largest : {false, true}) result.push_back(running_problem(lines, largest));
     }
     result.push_back(batch_norm_problem({2, 3, 5000}));
     result.push_back(batch_norm_problem({64, 200, 1}));

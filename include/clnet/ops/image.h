@@ -47,8 +47,8 @@ CLNET_API Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_
 
 struct RoiAlignOptions {
   double spatial_scale = 1;  ///< pixels of x per unit of the boxes
-  /// Samples along each side of a place. 0: as many as it has pixels, rounded up; then the boxes are evaluated, which is an Error
-  /// inside compile().
+  /// Samples along each side of a place. 0 or below: as many as it has pixels, rounded up; then the boxes are evaluated, which is
+  /// an Error inside compile().
   std::int64_t sampling_ratio = 0;
   bool aligned = false;  ///< shifts boxes by half a pixel, and takes those smaller than a pixel as they are
 };

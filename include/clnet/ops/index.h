@@ -119,6 +119,8 @@ CLNET_API Tensor quantile(const Tensor& x, const std::vector<double>& q, std::op
 /// The same of the elements that are not NaN; NaN where there are none.
 CLNET_API Tensor nanquantile(const Tensor& x, double q, std::optional<int> dim = std::nullopt, bool keepdim = false,
                              QuantileRule rule = QuantileRule::linear);
+CLNET_API Tensor nanquantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim = std::nullopt,
+                             bool keepdim = false, QuantileRule rule = QuantileRule::linear);
 /// How many elements of `sorted` come before each of `values`, as i64; with `right`, before or equal to it. `sorted` ascends
 /// along its last dimension; it is one line for all values, or has their other extents (ShapeError otherwise). NaN is larger than
 /// any number. Both have one dtype. No gradient.
@@ -128,8 +130,9 @@ CLNET_API Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool right
 
 // ---- Results with shapes that depend on values. They evaluate their inputs at once, and are an Error inside compile().
 
-/// The places of elements that are not 0, in row-major order: i64 {count, rank}, as torch.nonzero and torch.argwhere.
+/// The places of elements that are not 0, in row-major order: i64 {count, rank}. Both do the same.
 CLNET_API Tensor nonzero(const Tensor& x);
+CLNET_API Tensor argwhere(const Tensor& x);
 /// The elements where `mask` (bool) is true, as one line; both broadcast. The gradient goes to x.
 CLNET_API Tensor masked_select(const Tensor& x, const Tensor& mask);
 struct UniqueResult {

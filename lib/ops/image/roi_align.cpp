@@ -61,9 +61,8 @@ Tensor roi_align(const Tensor& x, const Tensor& boxes, Pair output_size, const R
     throw ShapeError(fmt::format("{}: x {} and boxes {} must be {{N, C, H, W}} and {{K, 5}}", op, to_string(x.shape()),
                                  to_string(boxes.shape())));
   if (x.size(2) == 0 || x.size(3) == 0) throw ShapeError(fmt::format("{}: {} has no pixels", op, to_string(x.spec())));
-  if (output_size.height < 1 || output_size.width < 1 || options.sampling_ratio < 0)
-    throw ShapeError(fmt::format("{}: {} x {} places with {} samples along each side", op, output_size.height, output_size.width,
-                                 options.sampling_ratio));
+  if (output_size.height < 1 || output_size.width < 1)
+    throw ShapeError(fmt::format("{}: {} x {} places", op, output_size.height, output_size.width));
   const auto count = boxes.size(0);
   const Shape result{count, x.size(1), output_size.height, output_size.width};
   if (result.numel() == 0 || x.size(0) == 0) return zeros(result, x.dtype());

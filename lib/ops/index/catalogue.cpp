@@ -7,6 +7,7 @@ namespace clnet::ops {
 std::vector<Operation> index_operations() {
   return {
       {.name = "argsort", .torch = "argsort", .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none, .method = "argsort"},
+      {.name = "argwhere", .torch = "argwhere", .onnx = {"NonZero", 13}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none, .method = "argwhere"},
       {.name = "bincount", .torch = "bincount", .operands = {{"x", Holds::indices}, optional("weights")}, .takes = Takes::numbers, .roundings = 5, .solvers = "index_add"},
       {.name = "bucketize", .torch = "bucketize", .operands = {{"x"}, {"boundaries"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none},
       {.name = "embedding", .torch = "embedding", .onnx = {"Gather", 13}, .operands = {{"indices", Holds::indices}, {"weight"}}, .takes = Takes::all},

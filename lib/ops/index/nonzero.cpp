@@ -30,6 +30,20 @@ std::vector<std::int64_t> places_of_true(const std::vector<bool>& truth) {
   return places;
 }
 
+Tensor places_of_nonzero(std::string_view op, const Tensor& x) {
+  require_defined(op, {{"x", x}});
+  require_known(op);
+  const auto places = places_of_true(x.to_vector<bool>());
+  const auto count = static_cast<std::int64_t>(places.size());
+  std::vector<std::int64_t> coordinates(places.size() * static_cast<std::size_t>(x.rank()));
+  auto to = coordinates.begin();
+  for (auto place : places) {
+    for (int d = x.rank(); d-- > 0; place /= x.size(d)) to[d] = place % x.size(d);
+    to += x.rank();
+  }
+  return Tensor::from(coordinates, {count, x.rank()});
+}
+
 /// Runs of equal elements in `order`, which begins with the first of each.
 template <class T>
 UniqueResult runs_of(const Tensor& x, const std::vector<T>& values, const std::vector<std::int64_t>& order) {
@@ -72,19 +86,8 @@ UniqueResult unique_in(std::string_view op, const Tensor& x, bool sorted) {
 
 }  // namespace ops
 
-Tensor nonzero(const Tensor& x) {
-  require_defined("nonzero", {{"x", x}});
-  ops::require_known("nonzero");
-  const auto places = ops::places_of_true(x.to_vector<bool>());
-  const auto count = static_cast<std::int64_t>(places.size());
-  std::vector<std::int64_t> coordinates(places.size() * static_cast<std::size_t>(x.rank()));
-  auto to = coordinates.begin();
-  for (auto place : places) {
-    for (int d = x.rank(); d-- > 0; place /= x.size(d)) to[d] = place % x.size(d);
-    to += x.rank();
-  }
-  return Tensor::from(coordinates, {count, x.rank()});
-}
+Tensor nonzero(const Tensor& x) { return ops::places_of_nonzero("nonzero", x); }
+Tensor argwhere(const Tensor& x) { return ops::places_of_nonzero("argwhere", x); }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
   require_defined("masked_select", {{"x", x}, {"mask", mask}});

@@ -174,4 +174,8 @@ Tensor nanquantile(const Tensor& x, double q, std::optional<int> dim, bool keepd
   return one_quantile(quantiles("nanquantile", x, {q}, dim, keepdim, rule, true));
 }
 
+Tensor nanquantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim, QuantileRule rule) {
+  return quantiles("nanquantile", x, q, dim, keepdim, rule, true);
+}
+
 }  // namespace clnet

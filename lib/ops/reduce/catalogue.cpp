@@ -11,7 +11,7 @@ std::vector<Operation> reduce_operations() {
       {.name = "argmax", .torch = "argmax", .onnx = {"ArgMax", 13}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none, .solvers = "arg_reduce", .method = "argmax"},
       {.name = "argmin", .torch = "argmin", .onnx = {"ArgMin", 13}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none, .solvers = "arg_reduce", .method = "argmin"},
       {.name = "cummax", .torch = "cummax", .operands = {{"x"}}, .takes = Takes::all, .method = "cummax"},
-      {.name = "cummin", .torch = "cummin", .operands = {{"x"}}, .takes = Takes::all, .method = "cummin"},
+      {.name = "cummin", .torch = "cummin", .operands = {{"x"}}, .takes = Takes::all, .solvers = "cummax", .method = "cummin"},
       {.name = "cumprod", .torch = "cumprod", .onnx = {"CumProd", 26}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 10, .method = "cumprod"},
       {.name = "cumsum", .torch = "cumsum", .onnx = {"CumSum", 14}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 10, .method = "cumsum"},
       {.name = "global_norm", .torch = "nn.utils.get_total_norm", .operands = {{"tensors[]"}}, .takes = Takes::all, .gives = Gives::f32, .roundings = 620},

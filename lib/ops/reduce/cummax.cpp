@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
@@ -20,6 +21,64 @@ namespace ops {
 
 namespace {
 
+enum class RunningKind : std::uint8_t { most, least, log_sum };
+struct RunningProblem {
+  exec::Ref x, y;
+  Lines lines;
+  RunningKind kind;
+};
+
+/// A work-item for each line.
+void lower_running_lines(const RunningProblem& p, exec::Recorder& recorder) {
+  const auto& lines = p.lines;
+  const auto* name = p.kind == RunningKind::log_sum ? "logcumsumexp" : "cummax";
+  in_pieces(lines.extent, [&](std::int64_t begin, std::int64_t end) {
+    auto& launch = recorder.kernel(name, name).in("x", p.x);
+    if (p.kind == RunningKind::least) launch.define("LEAST", 1);
+    begin == 0 ? launch.out("y", p.y) : launch.inout("y", p.y);
+    launch.args({lines.count(), lines.extent, lines.inner, begin, end});
+    launch.range({lines.count()}, {64}).detail(fmt::format("{} x {}", lines.count(), lines.extent));
+  });
+}
+
+/// A work-item for each element, and a launch for each doubling of what is known.
+void lower_running_doubling(const RunningProblem& p, exec::Recorder& recorder) {
+  const auto& lines = p.lines;
+  const auto all = lines.count() * lines.extent;
+  const bool sums = p.kind == RunningKind::log_sum;
+  const Spec spec{Shape{all}, sums ? Dtype::f32 : Dtype::i32};
+  exec::Ref known = p.x;
+  for (std::int64_t width = 1;; width *= 2) {
+    const bool first = width == 1, last = 2 * width >= lines.extent;
+    const auto to = last ? p.y : recorder.temporary(spec);
+    auto& launch = recorder.kernel("scan_doubling", "scan_doubling").define("KIND", static_cast<std::int64_t>(p.kind));
+    if (first && !sums) launch.define("FIRST", 1);
+    launch.in("x", sums ? known : p.x);
+    if (!first && !sums) launch.in("known", known);
+    launch.out("y", to).args({all, lines.extent, lines.inner, width});
+    launch.range({all}, {64}).detail(fmt::format("{} x {}, {}", lines.count(), lines.extent, width));
+    if (last) return;
+    known = to;
+  }
+}
+
+std::optional<std::string> declines_doubling(const RunningProblem& p, const DeviceInfo& device) {
+  constexpr std::int64_t few = 64, lines_of_a_unit = 256;
+  if (p.lines.extent <= few) return "so few elements are taken one after the other faster";
+  if (p.lines.count() >= lines_of_a_unit * device.compute_units) return "there are lines enough for all units";
+  return std::nullopt;
+}
+
+const exec::SolverList<RunningProblem> cummax_solvers{"cummax",
+                                                      {{"doubling", exec::accepts_everything<RunningProblem>,
+                                                        lower_running_doubling, declines_doubling, nullptr, exec::MadeFor::gpus},
+                                                       {"lines", exec::accepts_everything<RunningProblem>, lower_running_lines}}};
+const exec::SolverList<RunningProblem> logcumsumexp_solvers{
+    "logcumsumexp",
+    {{"doubling", exec::accepts_everything<RunningProblem>, lower_running_doubling, declines_doubling, nullptr,
+      exec::MadeFor::gpus},
+     {"lines", exec::accepts_everything<RunningProblem>, lower_running_lines}}};
+
 /// The index of the largest, or smallest, element so far.
 class RunningExtreme : public Op {
  public:
@@ -32,14 +91,9 @@ class RunningExtreme : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.output()).shape;
     if (shape.numel() == 0) return;
-    const Lines lines(shape, dim_);
-    in_pieces(lines.extent, [&](std::int64_t begin, std::int64_t end) {
-      auto& launch = recorder.kernel("cummax", "cummax").in("x", recorder.input(0));
-      if (least_) launch.define("LEAST", 1);
-      begin == 0 ? launch.out("y", recorder.output()) : launch.inout("y", recorder.output());
-      launch.args({lines.count(), lines.extent, lines.inner, begin, end});
-      launch.range({lines.count()}, {64}).detail(fmt::format("{} x {}", lines.count(), lines.extent));
-    });
+    cummax_solvers.lower(
+        {recorder.input(0), recorder.output(), Lines(shape, dim_), least_ ? RunningKind::least : RunningKind::most},
+        recorder.device(), recorder);
   }
 
  private:
@@ -80,13 +134,8 @@ class LogCumsumExp : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.output()).shape;
     if (shape.numel() == 0) return;
-    const Lines lines(shape, dim_);
-    in_pieces(lines.extent, [&](std::int64_t begin, std::int64_t end) {
-      auto& launch = recorder.kernel("logcumsumexp", "logcumsumexp").in("x", recorder.input(0));
-      begin == 0 ? launch.out("y", recorder.output()) : launch.inout("y", recorder.output());
-      launch.args({lines.count(), lines.extent, lines.inner, begin, end});
-      launch.range({lines.count()}, {64}).detail(fmt::format("{} x {}", lines.count(), lines.extent));
-    });
+    logcumsumexp_solvers.lower({recorder.input(0), recorder.output(), Lines(shape, dim_), RunningKind::log_sum},
+                               recorder.device(), recorder);
   }
 
  private:

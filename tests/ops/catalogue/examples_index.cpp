@@ -110,13 +110,11 @@ std::vector<Example> known() {
     for (std::int64_t i = 0; i < corners.numel(); ++i) corners[i] = boxes[i / 4 * 5 + 1 + i % 4];
     return reference::nms(corners, in[1], 0.3);
   };
-  return {{"nonzero",
-           {{{3, 4}}},
-           [](const Tensors& in) { return nonzero(in[0]); },
-           [](const Arrays&) {
-             return make_array({12, 2},
-                               [](const Coordinates& at) { return static_cast<double>(at[1] == 0 ? at[0] / 4 : at[0] % 4); });
-           }},
+  const auto places = [](const Arrays&) {
+    return make_array({12, 2}, [](const Coordinates& at) { return static_cast<double>(at[1] == 0 ? at[0] / 4 : at[0] % 4); });
+  };
+  return {{"nonzero", {{{3, 4}}}, [](const Tensors& in) { return nonzero(in[0]); }, places},
+          {"argwhere", {{{3, 4}}}, [](const Tensors& in) { return argwhere(in[0]); }, places},
           {"masked_select",
            {{{5, 7}}, {{7}, 0, 1, Dtype::boolean}},
            [](const Tensors& in) { return masked_select(in[0], in[1]); },

@@ -36,6 +36,53 @@ TEST_CASE("grid_sample and affine_grid do nothing by the identity") {
   }
 }
 
+TEST_CASE("grid_sample at corners, outside and between pixels is PyTorch's") {
+  const Tensor x = Tensor::from({3.F, -1.F, 4.F, 1.F, -5.F, 9.F, 2.F, -6.F, 5.F, 3.F, -5.F, 8.F}, {1, 1, 3, 4});
+  const Tensor grid = Tensor::from({0.F, 0.F, -1.F, 1.F, 1.25F, -1.3F}, {1, 1, 3, 2});
+  struct Known {
+    GridSampleOptions options;
+    std::vector<double> samples, slopes;  // of their sum by the grid
+  };
+  const Known known[] = {
+      {{Interpolation::bilinear, GridPadding::zeros, false}, {5.5, 1.25, 0}, {-14, -9.75, 5, -3.75, 0, 0}},
+      {{Interpolation::bilinear, GridPadding::zeros, true}, {5.5, 5, 0.4375}, {-10.5, -6.5, -3, -5, -1.05, 0.625}},
+      {{Interpolation::bilinear, GridPadding::border, false}, {5.5, 5, 1}, {-14, -9.75, 0, 0, 0, 0}},
+      {{Interpolation::bilinear, GridPadding::border, true}, {5.5, 5, 1}, {-10.5, -6.5, 0, 0, 0, 0}},
+      {{Interpolation::bilinear, GridPadding::reflection, false}, {5.5, 5, 1}, {-14, -9.75, 0, 0, 0, 0}},
+      {{Interpolation::bilinear, GridPadding::reflection, true}, {5.5, 5, 0.5875003}, {-10.5, -6.5, 0, 0, 6.75, 5.125}},
+      {{Interpolation::nearest, GridPadding::zeros, false}, {2, 5, 0}, {0, 0, 0, 0, 0, 0}},
+      {{Interpolation::nearest, GridPadding::zeros, true}, {2, 5, 1}, {0, 0, 0, 0, 0, 0}},
+      {{Interpolation::nearest, GridPadding::border, false}, {2, 5, 1}, {0, 0, 0, 0, 0, 0}},
+      {{Interpolation::nearest, GridPadding::border, true}, {2, 5, 1}, {0, 0, 0, 0, 0, 0}},
+      {{Interpolation::nearest, GridPadding::reflection, false}, {2, 5, 1}, {0, 0, 0, 0, 0, 0}},
+      {{Interpolation::nearest, GridPadding::reflection, true}, {2, 5, 1}, {0, 0, 0, 0, 0, 0}},
+      {{Interpolation::bicubic, GridPadding::zeros, false},
+       {7.5625, 1.953125, 0},
+       {-18, -4.289062, 8.671875, -6.363281, -0.07766785, 0}},
+      {{Interpolation::bicubic, GridPadding::zeros, true},
+       {7.5625, 5, 0.7777619},
+       {-13.5, -2.859375, 3.375, 3.75, -2.324876, 0.06630319}},
+      {{Interpolation::bicubic, GridPadding::border, false},
+       {7.5625, 6.265625, 1.012471},
+       {-18, -4.289062, 1.3125, -3.234375, -1.583248e-08, 0.7284389}},
+      {{Interpolation::bicubic, GridPadding::border, true},
+       {7.5625, 5, 1.502721},
+       {-13.5, -2.859375, -2.25, 7.5, 0.2152223, -0.396338}},
+      {{Interpolation::bicubic, GridPadding::reflection, false},
+       {7.5625, 7.8125, 1.249378},
+       {-18, -4.289062, 0, 0, 4.232815, 7.087499}},
+      {{Interpolation::bicubic, GridPadding::reflection, true},
+       {7.5625, 5, 0.5678313},
+       {-13.5, -2.859375, 0, 0, 9.531414, 8.767078}},
+  };
+  for (const auto& [options, samples, slopes] : known) {
+    INFO(static_cast<int>(options.mode) << static_cast<int>(options.padding) << options.align_corners);
+    const Tensor y = grid_sample(x, grid, options);
+    compare("samples", to_array(y), {{1, 1, 1, 3}, samples}, 2e-6);
+    compare("slopes", to_array(gradients(sum(y), {grid})[0]), {{1, 1, 3, 2}, slopes}, 2e-6);
+  }
+}
+
 TEST_CASE("the gradient of grid_sample adds up the same at every run, and has one") {
   const Tensor x = make_tensor({1, 2, 3, 3}, 5), grid = make_tensor({1, 40, 30, 2}, 6);
   const auto slope = [&] { return gradients(sum(square(grid_sample(x, grid))), {x})[0].to_vector<float>(); };

@@ -41,6 +41,7 @@ TEST_CASE("quantiles of all elements, of NaN, and of infinities") {
   const Tensor some = Tensor::from({NAN, 2.F, 3.F, NAN});
   CHECK(std::isnan(quantile(some, 0.5).item<float>()));
   CHECK(nanquantile(some, 0.5).item<float>() == 2.5F);
+  CHECK(nanquantile(some, std::vector{0.0, 1.0}).to_vector<float>() == std::vector<float>{2, 3});
   CHECK(std::isnan(nanquantile(full({2}, NAN), 0.5).item<float>()));
   const Tensor ends = Tensor::from({-INFINITY, 1.F, INFINITY, INFINITY});
   CHECK(quantile(ends, 1).item<float>() == INFINITY);
