@@ -45,23 +45,26 @@ inline std::vector<Case> affine_grid_cases() {
   return cases;
 }
 
-/// Boxes {K, 5} of images in turn: corners, and sides behind them.
+/// Boxes {K, 5} of images in turn: corners, and sides behind them, both in eighths, so that their sums are exact in every dtype.
 inline Tensor boxes_of(const Tensor& corners_and_sides, std::int64_t images) {
-  const auto count = corners_and_sides.size(0);
+  const bool floating = is_floating(corners_and_sides.dtype());
+  const Tensor eighths = floating ? floor(corners_and_sides * 8.0) / 8.0 : corners_and_sides;
+  const auto count = eighths.size(0);
   std::vector<float> numbers;
   for (std::int64_t k = 0; k < count; ++k) numbers.push_back(static_cast<float>(k % images));
-  const Tensor first = slice(corners_and_sides, 1, 0, 2), image = cast(Tensor::from(numbers, {count, 1}), first.dtype());
-  return concat({image, first, first + slice(corners_and_sides, 1, 2, 4)}, 1);
+  const Tensor first = slice(eighths, 1, 0, 2), image = cast(Tensor::from(numbers, {count, 1}), first.dtype());
+  return concat({image, first, first + slice(eighths, 1, 2, 4)}, 1);
 }
 
 inline Array boxes_of(const Array& corners_and_sides, std::int64_t images) {
   const auto count = corners_and_sides.shape[0];
+  const auto eighths = [&](std::int64_t i) { return std::floor(corners_and_sides[i] * 8) / 8; };
   Array boxes({count, 5});
   for (std::int64_t k = 0; k < count; ++k) {
     boxes[5 * k] = static_cast<double>(k % images);
     for (int d = 0; d < 2; ++d) {
-      boxes[5 * k + 1 + d] = corners_and_sides[4 * k + d];
-      boxes[5 * k + 3 + d] = corners_and_sides[4 * k + d] + corners_and_sides[4 * k + 2 + d];
+      boxes[5 * k + 1 + d] = eighths(4 * k + d);
+      boxes[5 * k + 3 + d] = eighths(4 * k + d) + eighths(4 * k + 2 + d);
     }
   }
   return boxes;
@@ -79,9 +82,7 @@ inline Case roi_align_case(const Shape& x, std::int64_t boxes, Pair size, const 
               [=](const Arrays& in) {
                 return Arrays{reference::roi_align(in[0], boxes_of(in[1], x[0]), size.height, size.width, options)};
               },
-          .slack = 20,
-          // Sums of narrow corners and sides round to other boxes.
-          .all_dtypes = false};
+          .slack = 20};
 }
 
 inline std::vector<Case> roi_align_cases() {
