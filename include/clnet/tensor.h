@@ -37,6 +37,7 @@ struct Node;
 enum class ScatterReduction : std::uint8_t;
 struct SortResult;
 struct UniqueResult;
+struct MinMax;
 struct PendingRead;
 CLNET_API bool is_read(const PendingRead& pending);
 CLNET_API void require_one_element(const PendingRead& pending);
@@ -190,6 +191,8 @@ class CLNET_API Tensor {
   /// view where possible, and compiles one plan per index; use narrow() there.
   Tensor operator[](std::int64_t element) const { return (*this)[{Index(element)}]; }
   Tensor operator[](std::initializer_list<Index> parts) const;
+  /// The parts at the indices (i32 or i64) along the first dimension: index_select(x, 0, indices).
+  Tensor operator[](const Tensor& indices) const;
 
   /// Computes the value, waits for it and converts it to T: float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t
   /// or bool. Conversion to integers truncates; a number out of range becomes the nearest one, NaN becomes 0. A bool is true

@@ -12,8 +12,8 @@
 
 namespace clnet::ops {
 
-/// The dtypes that an operation takes; it refuses others with a DtypeError.
-enum class Takes : std::uint8_t { all, numbers, floats, integers, i64, bools };
+/// The dtypes that an operation takes; it refuses others with a DtypeError. whole: integers and bool.
+enum class Takes : std::uint8_t { all, numbers, floats, whole, integers, i64, bools };
 /// The result's dtype. with_number: as beside a C++ number; sums: i64 of integers and bool; named: the call names it.
 enum class Gives : std::uint8_t { same, with_number, boolean, sums, index, f32, named };
 /// any_order: gradients are graph, and have gradients.

@@ -31,7 +31,7 @@ struct Memory {
   double curvature = 1;           ///< the inverse Hessian's first guess is this times the identity
 };
 
-double dot(const Tensor& a, const Tensor& b) { return sum(a * b).item<double>(); }
+double product_of(const Tensor& a, const Tensor& b) { return sum(a * b).item<double>(); }
 double largest(const Tensor& a) { return a.numel() == 0 ? 0 : max(abs(a)).item<double>(); }
 Tensor evaluated(const Tensor& a) {
   a.eval();
@@ -120,11 +120,11 @@ struct LBFGS::Impl {
 
   void remember_pair(const Tensor& gradient) {
     const Tensor turn = evaluated(gradient - memory.gradient), way = evaluated(memory.direction * memory.distance);
-    const double product = dot(turn, way);
+    const double product = product_of(turn, way);
     if (!(product > 1e-10)) return;
     if (static_cast<std::int64_t>(memory.pairs.size()) == options.history_size) memory.pairs.pop_front();
     memory.pairs.push_back({way, turn, 1 / product});
-    memory.curvature = product / dot(turn, turn);
+    memory.curvature = product / product_of(turn, turn);
   }
 
   double step(const std::function<Tensor()>& make) {
@@ -148,7 +148,7 @@ struct LBFGS::Impl {
       memory.loss = now.loss;
       memory.distance = options.learning_rate;
       if (memory.iterations == 1) memory.distance *= std::min(1.0, 1 / sum(abs(now.gradient)).item<double>());
-      now.slope = dot(now.gradient, memory.direction);
+      now.slope = product_of(now.gradient, memory.direction);
       if (now.slope > -options.tolerance_change) break;
 
       const auto from = values();
@@ -159,7 +159,7 @@ struct LBFGS::Impl {
           auto at = evaluate(make);
           ++made;
           at.distance = distance;
-          at.slope = dot(at.gradient, memory.direction);
+          at.slope = product_of(at.gradient, memory.direction);
           return at;
         };
         now.distance = 0;

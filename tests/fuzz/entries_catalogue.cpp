@@ -15,9 +15,14 @@ namespace {
 
 using testing::ElementwiseFunction;
 
+bool of_integers(const ops::Operation& operation) {
+  return operation.takes == ops::Takes::whole || operation.takes == ops::Takes::integers;
+}
+
 /// A value within the numbers that the operand allows.
 Ref operand(Generator& g, const ops::Operation& operation, std::size_t place) {
   if (operation.takes == ops::Takes::bools) return g.truth();
+  if (of_integers(operation)) return g.integers(20);
   const auto [low, high] = operation.operands[place].drawn;
   if (std::isinf(low) && std::isinf(high)) return g.floating();
   if (low == -high) return g.floating(high);
@@ -71,7 +76,7 @@ bool add_binary(Generator& g, const ElementwiseFunction& function) {
   const auto [low, high] = operation.operands[1].drawn;
   const double least = std::isinf(low) ? -3 : low, most = std::isinf(high) ? std::max(3.0, least + 4) : high;
   if (operation.before_number && g.choose().chance(0.25)) {
-    const double number = g.choose().of({least, (least + most) / 2 + 0.25, most});
+    const double middle = (least + most) / 2 + 0.25, number = g.choose().of({least, of_integers(operation) ? 1 : middle, most});
     g.add(
         name, fmt::format("{}($0, {})", name, number), {a},
         [f = operation.before_number, number](const Tensors& in) { return f(in[0], number); },
@@ -81,6 +86,13 @@ bool add_binary(Generator& g, const ElementwiseFunction& function) {
   if (operation.takes == ops::Takes::bools) {
     const auto b = g.partner(g.shape_of(a), Dtype::boolean);
     g.add(name, name + "($0, $1)", {a, b}, [f = operation.binary](const Tensors& in) { return f(in[0], in[1]); }, {0, 1});
+    return true;
+  }
+  if (of_integers(operation)) {
+    // A sum of powers of 2 below the next one; shifts stay within all dtypes.
+    const auto b = std::isinf(low) ? g.tame(g.partner(g.shape_of(a), g.dtype_of(a)), 20)
+                                   : g.leaf(g.shape_of(a), g.dtype_of(a), {0, 2}, Fill::integers);
+    g.add(name, name + "($0, $1)", {a, b}, [f = operation.binary](const Tensors& in) { return f(in[0], in[1]); }, {-1000, 1000});
     return true;
   }
   const auto b = std::isinf(low) && std::isinf(high) ? g.tame(g.partner(g.shape_of(a), g.dtype_of(a)), 8)

@@ -21,12 +21,15 @@ CLNET_API Tensor ones(const Shape& shape, Dtype dtype = Dtype::f32);
 /// Zeros or ones with x's shape and dtype.
 CLNET_API Tensor zeros_like(const Tensor& x);
 CLNET_API Tensor ones_like(const Tensor& x);
+CLNET_API Tensor full_like(const Tensor& x, double value);
 /// `count` values start, start + step, ... (PyTorch's arange takes an end.) Throws ShapeError for a negative count, DtypeError
 /// for bool, Error for an integer dtype with fractions.
 CLNET_API Tensor arange(std::int64_t count, double start = 0, double step = 1, Dtype dtype = Dtype::i64);
 /// `count` values from start to stop, both included, at equal distances. Throws DtypeError for a dtype that is not floating,
 /// ShapeError for a negative count.
 CLNET_API Tensor linspace(double start, double stop, std::int64_t count, Dtype dtype = Dtype::f32);
+/// `count` powers of `base`, with the exponents of linspace(). Errors as there.
+CLNET_API Tensor logspace(double start, double stop, std::int64_t count, double base = 10, Dtype dtype = Dtype::f32);
 /// The identity matrix {rows, columns}; columns -1 means rows. Throws ShapeError for negative extents.
 CLNET_API Tensor eye(std::int64_t rows, std::int64_t columns = -1, Dtype dtype = Dtype::f32);
 
@@ -60,13 +63,34 @@ CLNET_BINARY(fmod)
 CLNET_BINARY(atan2)
 /// sqrt(a^2 + b^2) without overflow, of floating values.
 CLNET_BINARY(hypot)
-/// log(exp(a) + exp(b)) without overflow, of floating values.
+/// log(exp(a) + exp(b)) without overflow, of floating values; logaddexp2() of powers of 2.
 CLNET_BINARY(logaddexp)
+CLNET_BINARY(logaddexp2)
 /// a log(b) of floating values; 0 where a is 0 and b is not NaN.
 CLNET_BINARY(xlogy)
+/// a log(1 + b) of floating values; 0 where a is 0 and b is not NaN.
+CLNET_BINARY(xlog1py)
+/// a / b rounded down, as Python's //. Integer division by 0 gives 0. No gradient flows through it.
+CLNET_BINARY(floor_divide)
+/// The remainder of a / b with b's sign, as Python's %; of integers 0 where b is 0.
+CLNET_BINARY(remainder)
+/// The size of a with the sign of b, of floating values. No gradient flows to b.
+CLNET_BINARY(copysign)
+/// 0 where a < 0, b where a is 0, else 1. No gradient flows through it.
+CLNET_BINARY(heaviside)
 /// Equal operands share the gradient equally.
 CLNET_BINARY(maximum)
 CLNET_BINARY(minimum)
+/// The same, but a NaN in one operand gives the other one. Of equal operands the first has the gradient.
+CLNET_BINARY(fmax)
+CLNET_BINARY(fmin)
+// Logic of the bits of integers and bool; DtypeError for floating dtypes.
+CLNET_BINARY(bitwise_and)
+CLNET_BINARY(bitwise_or)
+CLNET_BINARY(bitwise_xor)
+/// Integers shifted by b bits, to the right with their sign. From the dtype's width on, and for negative b, no bit is left.
+CLNET_BINARY(bitwise_left_shift)
+CLNET_BINARY(bitwise_right_shift)
 // Comparisons give bool. Two integer dtypes, bool included, may differ: their values are compared.
 CLNET_BINARY(eq)
 CLNET_BINARY(not_equal)
@@ -105,6 +129,21 @@ inline Tensor& operator*=(Tensor& x, double y) { return x = x * y; }
 inline Tensor& operator/=(Tensor& x, const Tensor& y) { return x = x / y; }
 inline Tensor& operator/=(Tensor& x, double y) { return x = x / y; }
 
+CLNET_API Tensor bitwise_not(const Tensor& x);  ///< each bit turned; of bool logical_not()
+inline Tensor operator&(const Tensor& a, const Tensor& b) { return bitwise_and(a, b); }
+inline Tensor operator&(const Tensor& a, std::int64_t b) { return bitwise_and(a, static_cast<double>(b)); }
+inline Tensor operator|(const Tensor& a, const Tensor& b) { return bitwise_or(a, b); }
+inline Tensor operator|(const Tensor& a, std::int64_t b) { return bitwise_or(a, static_cast<double>(b)); }
+inline Tensor operator^(const Tensor& a, const Tensor& b) { return bitwise_xor(a, b); }
+inline Tensor operator^(const Tensor& a, std::int64_t b) { return bitwise_xor(a, static_cast<double>(b)); }
+inline Tensor operator~(const Tensor& x) { return bitwise_not(x); }
+inline Tensor operator<<(const Tensor& a, const Tensor& b) { return bitwise_left_shift(a, b); }
+inline Tensor operator<<(const Tensor& a, std::int64_t b) { return bitwise_left_shift(a, static_cast<double>(b)); }
+inline Tensor operator>>(const Tensor& a, const Tensor& b) { return bitwise_right_shift(a, b); }
+inline Tensor operator>>(const Tensor& a, std::int64_t b) { return bitwise_right_shift(a, static_cast<double>(b)); }
+
+/// Whether |a - b| <= atol + rtol |b|, as bool, of tensors of one dtype; equal infinities are close, NaN only with equal_nan.
+CLNET_API Tensor is_close(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /// Logic of bool tensors. Throws DtypeError for any other dtype.
 CLNET_API Tensor logical_and(const Tensor& a, const Tensor& b);
 CLNET_API Tensor logical_or(const Tensor& a, const Tensor& b);
@@ -112,6 +151,7 @@ CLNET_API Tensor logical_not(const Tensor& x);
 // No short circuit: both operands are computed.
 inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
 inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
+CLNET_API Tensor logical_xor(const Tensor& a, const Tensor& b);
 inline Tensor operator!(const Tensor& x) { return logical_not(x); }
 /// a where `condition` (bool) is true, else b; all three broadcast. A number takes the tensor's dtype; two numbers give f32.
 CLNET_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
@@ -135,7 +175,30 @@ CLNET_API Tensor square(const Tensor& x);
 CLNET_API Tensor reciprocal(const Tensor& x);  ///< 1 / x
 CLNET_API Tensor sin(const Tensor& x);
 CLNET_API Tensor cos(const Tensor& x);
+CLNET_API Tensor tan(const Tensor& x);
+CLNET_API Tensor asin(const Tensor& x);
+CLNET_API Tensor acos(const Tensor& x);
+CLNET_API Tensor atan(const Tensor& x);
+CLNET_API Tensor sinh(const Tensor& x);
+CLNET_API Tensor cosh(const Tensor& x);
+CLNET_API Tensor asinh(const Tensor& x);
+CLNET_API Tensor acosh(const Tensor& x);
+CLNET_API Tensor atanh(const Tensor& x);
+CLNET_API Tensor exp2(const Tensor& x);
+CLNET_API Tensor log10(const Tensor& x);
+CLNET_API Tensor logit(const Tensor& x);  ///< log(x / (1 - x)), the inverse of sigmoid(); NaN outside of 0..1
+/// The same of x limited to eps..1 - eps. Throws Error for eps outside of 0..0.5.
+CLNET_API Tensor logit(const Tensor& x, double eps);
+CLNET_API Tensor lgamma(const Tensor& x);   ///< log(|gamma(x)|)
+CLNET_API Tensor digamma(const Tensor& x);  ///< the derivative of lgamma(); NaN at -1, -2, ...
+/// The derivative of digamma() of an order from 1 to 10; of order 0 digamma() itself.
+CLNET_API Tensor polygamma(std::int64_t order, const Tensor& x);
 CLNET_API Tensor erf(const Tensor& x);
+CLNET_API Tensor erfc(const Tensor& x);    ///< 1 - erf(x)
+CLNET_API Tensor erfinv(const Tensor& x);  ///< the inverse of erf(); NaN outside of -1..1
+CLNET_API Tensor sinc(const Tensor& x);    ///< sin(pi x) / (pi x), 1 at 0
+CLNET_API Tensor deg2rad(const Tensor& x);
+CLNET_API Tensor rad2deg(const Tensor& x);
 CLNET_API Tensor floor(const Tensor& x);
 CLNET_API Tensor ceil(const Tensor& x);
 CLNET_API Tensor round(const Tensor& x);  ///< halves to even
@@ -170,7 +233,10 @@ inline Tensor softplus(const Tensor& x) { return softplus(x, 1, 20); }
 CLNET_API Tensor softsign(const Tensor& x);  ///< x / (1 + |x|)
 /// x limited to low..high. The gradient is 0 at the bounds, as for hardtanh() and relu6(). Throws Error where low > high.
 CLNET_API Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
-CLNET_API Tensor is_nan(const Tensor& x);  ///< bool; true where x is NaN
+CLNET_API Tensor is_nan(const Tensor& x);     ///< bool; true where x is NaN
+CLNET_API Tensor is_inf(const Tensor& x);     ///< bool; true where x is infinity or -infinity
+CLNET_API Tensor is_finite(const Tensor& x);  ///< bool; true where x is neither NaN nor infinite
+CLNET_API Tensor signbit(const Tensor& x);    ///< bool; true where x has a sign, as -0
 /// Replaces NaN and infinities by numbers. The default for an infinity is the dtype's largest or smallest number.
 CLNET_API Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> positive = std::nullopt,
                             std::optional<double> negative = std::nullopt);

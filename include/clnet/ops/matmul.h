@@ -18,6 +18,26 @@ struct MatmulOptions {
 CLNET_API Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 /// beta x + alpha matmul(a, b); x broadcasts to the product (ShapeError otherwise). With beta 0, x is ignored, even NaN.
 CLNET_API Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta = 1, double alpha = 1);
+// Products of fixed ranks; ShapeError for others, DtypeError for two dtypes.
+
+CLNET_API Tensor mm(const Tensor& a, const Tensor& b);     ///< {M, K} x {K, N}
+CLNET_API Tensor bmm(const Tensor& a, const Tensor& b);    ///< {B, M, K} x {B, K, N}, with one B
+CLNET_API Tensor mv(const Tensor& a, const Tensor& b);     ///< {M, K} x {K}
+CLNET_API Tensor dot(const Tensor& a, const Tensor& b);    ///< {K} x {K} -> {}
+CLNET_API Tensor inner(const Tensor& a, const Tensor& b);  ///< {..., K} x {...', K} -> {..., ...'}; of a scalar a * b
+/// addmm() for a {M, K} and b {K}, for batches of matrices, for their sum over the batch, and for the outer product of vectors.
+CLNET_API Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& b, double beta = 1, double alpha = 1);
+CLNET_API Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta = 1, double alpha = 1);
+CLNET_API Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta = 1, double alpha = 1);
+CLNET_API Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, double beta = 1, double alpha = 1);
+/// Sums over the last `dims` dimensions of a and the first of b, in order.
+CLNET_API Tensor tensordot(const Tensor& a, const Tensor& b, int dims = 2);
+/// Sums over dimensions dims_a[i] of a and dims_b[i] of b. Throws ShapeError where their extents differ.
+CLNET_API Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& dims_a, const std::vector<int>& dims_b);
+/// Kronecker's product: extents are multiplied. The shorter shape gets ones in front.
+CLNET_API Tensor kron(const Tensor& a, const Tensor& b);
+/// The cross product of vectors of 3 along `dim`; the shapes broadcast. Throws ShapeError for other extents.
+CLNET_API Tensor cross(const Tensor& a, const Tensor& b, int dim = -1);
 /// The outer product {M, N} of {M} and {N}. Throws ShapeError for other ranks.
 CLNET_API Tensor outer(const Tensor& a, const Tensor& b);
 /// x weight^T + bias for x {..., in}, weight {out, in} and bias {out}; an undefined bias adds nothing. Throws ShapeError

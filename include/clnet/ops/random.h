@@ -22,6 +22,16 @@ CLNET_API void set_random_state(const RandomState& state);
 /// Throws DtypeError for a dtype that is not floating.
 CLNET_API Tensor rand(const Shape& shape, Dtype dtype = Dtype::f32);
 CLNET_API Tensor randn(const Shape& shape, Dtype dtype = Dtype::f32);
+/// The same with x's shape and dtype.
+CLNET_API Tensor rand_like(const Tensor& x);
+CLNET_API Tensor randn_like(const Tensor& x);
+/// Normally distributed. Throws Error for a negative or non-finite stddev.
+CLNET_API Tensor normal(double mean, double stddev, const Shape& shape, Dtype dtype = Dtype::f32);
+/// The same, limited to low..high, as PyTorch's trunc_normal_. Throws Error where low > high, or next to nothing lies between.
+CLNET_API Tensor truncated_normal(const Shape& shape, double mean = 0, double stddev = 1, double low = -2, double high = 2,
+                                  Dtype dtype = Dtype::f32);
+/// Exponentially distributed with mean 1 / rate; above 0 in f32. Throws Error unless the rate is positive.
+CLNET_API Tensor exponential(const Shape& shape, double rate = 1, Dtype dtype = Dtype::f32);
 /// Integers from low to high - 1, of i64, i32, i8 or u8. Throws Error for an empty range and one that exceeds the dtype.
 CLNET_API Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Dtype dtype = Dtype::i64);
 /// The numbers 0 to count - 1 in random order, i64.

@@ -29,10 +29,31 @@ CLNET_API Tensor all(const Tensor& x, const Dims& dims = {}, bool keepdim = fals
 /// Whether two tensors have the same shape and values, as torch.equal. Computes both and waits. NaN equals nothing. eq() and ==
 /// compare each element. Throws DtypeError for tensors of one shape with dtypes that eq() rejects.
 CLNET_API bool equal(const Tensor& a, const Tensor& b);
+/// Whether two tensors of one shape are close everywhere, as is_close(). Computes both and waits.
+CLNET_API bool all_close(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /// The variance over dimensions, with divisor n - correction.
 CLNET_API Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
 /// sqrt(var()). The gradient of a deviation of 0 is 0, as in norm().
 CLNET_API Tensor stddev(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
+struct VarMean {
+  Tensor var, mean;
+};
+struct StdMean {
+  Tensor stddev, mean;
+};
+struct MinMax {
+  Tensor min, max;
+};
+/// var() or stddev() and mean() together.
+CLNET_API VarMean var_mean(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
+CLNET_API StdMean std_mean(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
+/// min() and max() together.
+CLNET_API MinMax aminmax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// How many elements are not 0, as i64. No gradient.
+CLNET_API Tensor count_nonzero(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// The sum, and the mean, of the elements that are not NaN. Floating dtypes.
+CLNET_API Tensor nansum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+CLNET_API Tensor nanmean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// log(sum(exp(x))) without overflow.
 CLNET_API Tensor logsumexp(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// (sum of |x|^p)^(1/p). p infinity (-infinity): the largest (smallest) |x|; 0: the number of elements other than 0. The gradient
@@ -54,6 +75,20 @@ CLNET_API SortResult cummax(const Tensor& x, int dim);
 CLNET_API SortResult cummin(const Tensor& x, int dim);
 /// log(cumsum(exp(x))) along a dimension without overflow.
 CLNET_API Tensor logcumsumexp(const Tensor& x, int dim);
+
+/// The differences of neighbours along a dimension, `order` times. Throws Error for a negative order.
+CLNET_API Tensor diff(const Tensor& x, int order = 1, int dim = -1);
+
+/// norm() of a - b, which broadcast.
+CLNET_API Tensor dist(const Tensor& a, const Tensor& b, double p = 2);
+/// sum(a b) along `dim` over the product of both norms, each at least eps.
+CLNET_API Tensor cosine_similarity(const Tensor& a, const Tensor& b, int dim = 1, double eps = 1e-8);
+/// norm() of a - b + eps over the last dimension.
+CLNET_API Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, bool keepdim = false);
+/// The norms of all differences of rows: a {..., M, K}, b {..., N, K} give {..., M, N}. Leading dimensions broadcast.
+CLNET_API Tensor cdist(const Tensor& a, const Tensor& b, double p = 2);
+/// x / max(norm(x, p, {dim}, true), eps).
+CLNET_API Tensor normalize(const Tensor& x, double p = 2, int dim = 1, double eps = 1e-12);
 
 /// The norm of the elements of all tensors together, for gradient clipping; p as in norm(). Throws Error for p NaN.
 CLNET_API Tensor global_norm(const std::vector<Tensor>& tensors, double p = 2);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -16,6 +17,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
 #include "lib/ops/catalogue.h"
+#include "lib/ops/elementwise/rows.h"
 
 namespace clnet {
 
@@ -32,93 +34,10 @@ void require_same_dtype(std::string_view op, const Spec& a, const Spec& b) {
 
 namespace {
 
-/// What a gradient is built from: inputs a and b; output y; its gradient g; the parameters.
-struct At {
-  Tensor a, b, y, g;
-  const std::vector<float>& p;
-  int number;  ///< the input that wants no gradient; -1: none
+struct FirstTable {
+  static constexpr int before = __COUNTER__;
 };
-/// The gradients of both operands, of which a number's is not made.
-template <class OfA, class OfB>
-Tensors both(const At& at, OfA of_a, OfB of_b) {
-  return {at.number == 0 ? Tensor{} : of_a(), at.number == 1 ? Tensor{} : of_b()};
-}
-using Vjp = std::vector<Tensor> (*)(const At& at);
-
-/// A composite formula is computed in f32, whatever the storage; a simple one, of one operation, rounds once as it is.
-enum class Formula : std::uint8_t { simple, composite };
-
-/// What the catalogue says of a row beside its fields.
-struct Known {
-  std::string_view torch = {};
-  OnnxName onnx = {};
-  Gradient gradient = Gradient::any_order;
-  double roundings = 0, last_places = 0;
-  bool method = false;
-  Between a = {}, b = {};
-};
-
-struct Row {
-  std::string_view name;
-  int inputs;
-  Known known;  // empty: no public function is this row
-  Takes takes;
-  bool gives_bool;
-  std::string_view expr;
-  Vjp vjp;  // null: no gradient
-  Formula formula = Formula::composite;
-  Precision precision = Precision::widest;
-};
-
-/// The entry of a row. The functions are those that have no parameters but operands.
-Operation entry(const Row& row) {
-  const auto& known = row.known;
-  std::vector<Operand> operands{{row.inputs == 1 ? "x" : "a", Holds::value, known.a}};
-  if (row.inputs == 2) operands.push_back({"b", Holds::value, known.b});
-  return {.name = row.name,
-          .torch = known.torch,
-          .onnx = known.onnx,
-          .operands = std::move(operands),
-          .takes = row.takes,
-          .gives = row.gives_bool ? Gives::boolean : Gives::same,
-          .gradient = row.vjp ? known.gradient : Gradient::none,
-          .roundings = known.roundings,
-          .last_places = known.last_places,
-          .method = known.method ? row.name : std::string_view{}};
-}
-Operation entry(const Row& row, Tensor (*function)(const Tensor&)) {
-  auto result = entry(row);
-  result.unary = function;
-  return result;
-}
-Operation entry(const Row& row, Tensor (*function)(const Tensor&, const Tensor&)) {
-  auto result = entry(row);
-  result.binary = function;
-  return result;
-}
-Operation entry(const Row& row, Tensor (*function)(const Tensor&, const Tensor&), Tensor (*before_number)(const Tensor&, double),
-                Tensor (*behind_number)(double, const Tensor&)) {
-  auto result = entry(row, function);
-  result.before_number = before_number;
-  result.behind_number = behind_number;
-  return result;
-}
-
-/// The entries of rows that define their functions, by the rows' places in the table below.
-template <int place>
-Operation entry_at();
-constexpr int before_table = __COUNTER__;
-
-/// The number that a leaf stands for; null: it is a tensor.
-std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
-  const auto& node = node_of(tensor);
-  return node && !node->op ? std::dynamic_pointer_cast<const NumberValue>(node->values[0].get()) : nullptr;
-}
-
-Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {});
-Tensor binary(const Row& row, const Tensor& a, const Tensor& b);
-Tensor binary(const Row& row, const Tensor& a, double b);
-Tensor binary(const Row& row, double a, const Tensor& b);
+#define CLNET_TABLE FirstTable
 
 /// Whether f16 and bf16 have the number, as they have 0, 1 and 6.
 bool exact_in_halves(float value) {
@@ -147,38 +66,6 @@ Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tenso
 }  // namespace
 
 }  // namespace ops
-
-// A row is in namespace ops, and defines the public function that has no parameters but tensors.
-#define CLNET_ROW(row, ...)       \
-  namespace ops {                 \
-  namespace {                     \
-  constexpr Row row{__VA_ARGS__}; \
-  }                               \
-  }
-#define CLNET_UNARY(function, ...)                         \
-  namespace ops {                                          \
-  namespace {                                              \
-  constexpr Row function##_row{#function, 1, __VA_ARGS__}; \
-  template <>                                              \
-  Operation entry_at<__COUNTER__ - before_table>() {       \
-    return entry(function##_row, clnet::function);         \
-  }                                                        \
-  }                                                        \
-  }                                                        \
-  Tensor function(const Tensor& x) { return ops::unary(ops::function##_row, x); }
-#define CLNET_BINARY(function, ...)                                                                    \
-  namespace ops {                                                                                      \
-  namespace {                                                                                          \
-  constexpr Row function##_row{#function, 2, __VA_ARGS__};                                             \
-  template <>                                                                                          \
-  Operation entry_at<__COUNTER__ - before_table>() {                                                   \
-    return entry(function##_row, clnet::function, clnet::function, clnet::function);                   \
-  }                                                                                                    \
-  }                                                                                                    \
-  }                                                                                                    \
-  Tensor function(const Tensor& a, const Tensor& b) { return ops::binary(ops::function##_row, a, b); } \
-  Tensor function(const Tensor& a, double b) { return ops::binary(ops::function##_row, a, b); }        \
-  Tensor function(double a, const Tensor& b) { return ops::binary(ops::function##_row, a, b); }
 
 // The table keeps its rows short by hand.
 // clang-format off
@@ -304,7 +191,9 @@ CLNET_ROW(mul_row, "mul", 2, {.torch = "mul", .onnx = {"Mul", 14}, .roundings = 
     }, Formula::simple)
 CLNET_ROW(div_row, "div", 2, {.torch = "div", .onnx = {"Div", 14}, .roundings = 5, .last_places = 2.5, .b = {0.5, 2}}, Takes::all, false, "a / b", [](const At& t) {
       return both(t, [&] { return t.g / t.b; }, [&] { return -t.g * t.y / t.b; });
-    })
+    }, Formula::composite, Precision::widest,
+    // A CPU's division of integers ends the process where it has no result; both sides of a choice of vectors are computed.
+    "b == 0 ? 0 : b == -1 ? 0 - a : a / (b == 0 || b == -1 ? 1 : b)")
 CLNET_ROW(pow_row, "pow", 2, {.torch = "pow", .onnx = {"Pow", 15}, .roundings = 32, .last_places = 16, .method = true, .a = {0.5, 2}, .b = {-2, 2}}, Takes::floats, false, "clnet_pow(a, b)", [](const At& t) {
       if (const auto power = number_of(t.b)) {
         const double p = power->value;
@@ -392,15 +281,8 @@ namespace ops {
 namespace {
 
 constexpr int behind_table = __COUNTER__;
-
-template <int... place>
-std::vector<Operation> entries(std::integer_sequence<int, place...>) {
-  return {entry_at<place + 1>()...};
-}
 // clang-format on
-#undef CLNET_ROW
-#undef CLNET_UNARY
-#undef CLNET_BINARY
+#undef CLNET_TABLE
 
 class TableOp : public Op {
  public:
@@ -421,10 +303,9 @@ class TableOp : public Op {
     return result;
   }
   Expression expr(const Specs& inputs) const override {
-    // A CPU's division of integers ends the process where it has no result; both sides of a choice of vectors are computed.
-    if (&row_ == &div_row && !is_floating(inputs[0].dtype) && !is_floating(inputs[1].dtype))
-      return {"b == 0 ? 0 : b == -1 ? 0 - a : a / (b == 0 || b == -1 ? 1 : b)"};
-    return {std::string(row_.expr), parameters_};
+    const auto floating = [](const Spec& spec) { return is_floating(spec.dtype); };
+    const bool whole = !row_.whole.empty() && std::none_of(inputs.begin(), inputs.end(), floating);
+    return {std::string(whole ? row_.whole : row_.expr), parameters_};
   }
 
   Specs infer(const Specs& inputs) const override {
@@ -434,6 +315,10 @@ class TableOp : public Op {
       if (row_.takes == Takes::floats) require_floating(name(), input);
       if (row_.takes == Takes::bools && input.dtype != Dtype::boolean)
         throw DtypeError(fmt::format("{}: needs bool, got {}", name(), to_string(input)));
+      if (row_.takes == Takes::whole && is_floating(input.dtype))
+        throw DtypeError(fmt::format("{}: needs integers or bool, got {}", name(), to_string(input)));
+      if (row_.takes == Takes::integers && (is_floating(input.dtype) || input.dtype == Dtype::boolean))
+        throw DtypeError(fmt::format("{}: needs integers, got {}", name(), to_string(input)));
       require_same_dtype(name(), tensor, input);
     }
     auto shape = inputs[0].shape;
@@ -441,6 +326,8 @@ class TableOp : public Op {
     if (row_.gives_bool) return {{shape, Dtype::boolean}};
     if (number_ < 0 || is_floating(tensor.dtype)) return {{shape, tensor.dtype}};
     const auto number = inputs[static_cast<std::size_t>(number_)].dtype;
+    if (is_floating(number) && (row_.takes == Takes::whole || row_.takes == Takes::integers))
+      throw DtypeError(fmt::format("{}: a number beside {} must be a whole one that it holds", name(), to_string(tensor)));
     if (is_floating(number)) return {{shape, Dtype::f32}};
     return {{shape, tensor.dtype == Dtype::boolean ? Dtype::i64 : tensor.dtype}};
   }
@@ -511,10 +398,6 @@ Tensor number_beside(const Row& row, const Tensor& tensor, double number, bool s
   return narrow ? number_leaf(number, static_cast<std::int32_t>(whole)) : number_leaf(number, whole);
 }
 
-Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters) {
-  require_defined(row.name, {{"x", x}});
-  return apply(std::make_shared<TableOp>(row, std::move(parameters)), {x});
-}
 /// The narrowest integer dtype that has all values of both.
 Dtype common_integer(Dtype a, Dtype b) {
   for (const auto wide : {Dtype::i64, Dtype::i32})
@@ -522,6 +405,35 @@ Dtype common_integer(Dtype a, Dtype b) {
   if (a == Dtype::boolean) return b;
   if (b == Dtype::boolean) return a;
   return Dtype::i32;
+}
+
+class Where : public Op {
+ public:
+  std::string_view name() const override { return "where"; }
+  Specs infer(const Specs& inputs) const override {
+    if (inputs[0].dtype != Dtype::boolean)
+      throw DtypeError(fmt::format("where: the condition must be bool, got {}", to_string(inputs[0])));
+    require_same_dtype(name(), inputs[1], inputs[2]);
+    return {{broadcast(inputs[0].shape, broadcast(inputs[1].shape, inputs[2].shape, name()), name()), inputs[1].dtype}};
+  }
+  Expression expr(const Specs&) const override { return {"a ? b : c"}; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const Tensor zero = scalar_like(0, gradients[0]);
+    return {Tensor{}, sum_to(where(inputs[0], gradients[0], zero), inputs[1].shape()),
+            sum_to(where(inputs[0], zero, gradients[0]), inputs[2].shape())};
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
+  const auto& node = node_of(tensor);
+  return node && !node->op ? std::dynamic_pointer_cast<const NumberValue>(node->values[0].get()) : nullptr;
+}
+
+Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters) {
+  require_defined(row.name, {{"x", x}});
+  return apply(std::make_shared<TableOp>(row, std::move(parameters)), {x});
 }
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
   require_defined(row.name, {{"a", a}, {"b", b}});
@@ -545,28 +457,10 @@ Tensor binary(const Row& row, double a, const Tensor& b) {
   return binary(row, number_beside(row, b, a, true), b);
 }
 
-class Where : public Op {
- public:
-  std::string_view name() const override { return "where"; }
-  Specs infer(const Specs& inputs) const override {
-    if (inputs[0].dtype != Dtype::boolean)
-      throw DtypeError(fmt::format("where: the condition must be bool, got {}", to_string(inputs[0])));
-    require_same_dtype(name(), inputs[1], inputs[2]);
-    return {{broadcast(inputs[0].shape, broadcast(inputs[1].shape, inputs[2].shape, name()), name()), inputs[1].dtype}};
-  }
-  Expression expr(const Specs&) const override { return {"a ? b : c"}; }
-  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
-    const Tensor zero = scalar_like(0, gradients[0]);
-    return {Tensor{}, sum_to(where(inputs[0], gradients[0], zero), inputs[1].shape()),
-            sum_to(where(inputs[0], zero, gradients[0]), inputs[2].shape())};
-  }
-};
-
-}  // namespace
-
 std::vector<Operation> elementwise_rows() {
-  auto rows = entries(std::make_integer_sequence<int, behind_table - before_table - 1>());
+  auto rows = entries<FirstTable>(std::make_integer_sequence<int, behind_table - FirstTable::before - 1>());
   // Operators, and functions with parameters.
+  for (auto more : {function_rows(), whole_rows()}) rows.insert(rows.end(), more.begin(), more.end());
   for (const auto& row : {entry(add_row, operator+, operator+, operator+), entry(sub_row, operator-, operator-, operator-),
                           entry(mul_row, operator*, operator*, operator*), entry(div_row, operator/, operator/, operator/),
                           entry(neg_row, static_cast<Tensor (*)(const Tensor&)>(operator-)), entry(pow_row, pow, pow, pow),

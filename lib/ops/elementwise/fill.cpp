@@ -42,6 +42,11 @@ Tensor ones_like(const Tensor& x) {
   return ones(x.shape(), x.dtype());
 }
 
+Tensor full_like(const Tensor& x, double value) {
+  require_defined("full_like", {{"x", x}});
+  return full(x.shape(), value, x.dtype());
+}
+
 Tensor linspace(double start, double stop, std::int64_t count, Dtype dtype) {
   if (!is_floating(dtype)) throw DtypeError(fmt::format("linspace: needs f32, f16 or bf16, got {}", to_string(dtype)));
   if (count < 0) throw ShapeError(fmt::format("linspace: {} values", count));
@@ -49,6 +54,12 @@ Tensor linspace(double start, double stop, std::int64_t count, Dtype dtype) {
   // From either end to the middle, so that both ends are exact.
   const Tensor places = arange(count, 0, 1, Dtype::f32);
   return cast(where(less(places, last / 2 + 0.25), places * step + start, stop - (last - places) * step), dtype);
+}
+
+Tensor logspace(double start, double stop, std::int64_t count, double base, Dtype dtype) {
+  if (!is_floating(dtype)) throw DtypeError(fmt::format("logspace: needs f32, f16 or bf16, got {}", to_string(dtype)));
+  if (count < 0) throw ShapeError(fmt::format("logspace: {} values", count));
+  return cast(pow(base, linspace(start, stop, count)), dtype);
 }
 
 Tensor eye(std::int64_t rows, std::int64_t columns, Dtype dtype) {

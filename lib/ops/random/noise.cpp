@@ -46,9 +46,6 @@ Tensor drop_to_limit(const Tensor& x, double p, const Shape& mask_shape) {
   return cast(where(dropped, Tensor::scalar(limit, Dtype::f32), ops::as_f32(x)) * scale + shift, x.dtype());
 }
 
-/// Exponentially distributed, of mean 1, and never 0 or infinite.
-Tensor exponential(const Shape& shape) { return -log(clamp(rand(shape), 0x1p-25, 1 - 0x1p-24)); }
-
 }  // namespace
 
 Tensor dropout1d(const Tensor& x, double p) { return drop_channels("dropout1d", x, p, 3, true); }

@@ -33,7 +33,8 @@ inline std::vector<ElementwiseFunction> elementwise_functions() {
   for (const auto& operation : ops::catalogue()) {
     if (!operation.unary && !operation.binary) continue;
     ElementwiseFunction function{&operation, reference::find_formula(operation.name), {}};
-    const Tensor one = ones({1}, operation.takes == ops::Takes::bools ? Dtype::boolean : Dtype::f32);
+    const bool whole = operation.takes == ops::Takes::whole || operation.takes == ops::Takes::integers;
+    const Tensor one = ones({1}, operation.takes == ops::Takes::bools ? Dtype::boolean : whole ? Dtype::i32 : Dtype::f32);
     const auto y = function.run({one, one});
     // A function with variants is one operation each.
     if (!function.formula) function.formula = reference::find_formula(node_of(y)->op->name());
@@ -60,6 +61,7 @@ inline std::vector<Case> catalogued_cases() {
   for (const auto& function : elementwise_functions()) {
     const auto& operation = *function.operation;
     const bool truth = operation.takes == ops::Takes::bools;
+    const bool whole = operation.takes == ops::Takes::whole || operation.takes == ops::Takes::integers;
     // Numbers that are often equal.
     const bool compares = operation.gives == ops::Gives::boolean && operation.takes == ops::Takes::all;
     const auto add = [&](const std::vector<Shape>& shapes, Dtype compared) {
@@ -68,13 +70,14 @@ inline std::vector<Case> catalogued_cases() {
         inputs.push_back(drawn(operation.operands[i], shapes[i]));
         if (truth) inputs.back() = {shapes[i], 0, 1, Dtype::boolean};
         if (compares) inputs.back() = {shapes[i], -2, 2, compared};
+        if (whole) inputs.back() = drawn(operation.operands[i], shapes[i], -20, 20), inputs.back().dtype = compared;
       }
       cases.push_back({.name = std::string(operation.name),
                        .inputs = std::move(inputs),
                        .run = [=](const std::vector<Tensor>& in) { return std::vector{function.run(in)}; },
                        .reference = [=](const Arrays& in) { return Arrays{function.reference(in)}; },
                        // That of stop_gradient is not of its values.
-                       .gradient = !truth && operation.gives == ops::Gives::same && operation.name != "stop_gradient"});
+                       .gradient = !truth && !whole && operation.gives == ops::Gives::same && operation.name != "stop_gradient"});
     };
     if (operation.unary) {
       add({{3, 5, 7}}, Dtype::f32);

@@ -11,6 +11,7 @@ bool takes(ops::Takes what, Dtype dtype) {
     case ops::Takes::all: return true;
     case ops::Takes::numbers: return dtype != Dtype::boolean;
     case ops::Takes::floats: return is_floating(dtype);
+    case ops::Takes::whole: return !is_floating(dtype);
     case ops::Takes::integers: return !is_floating(dtype) && dtype != Dtype::boolean;
     case ops::Takes::i64: return dtype == Dtype::i64;
     default: return dtype == Dtype::boolean;
@@ -38,12 +39,13 @@ std::vector<Input> drawn_inputs(const Example& example) {
 }
 
 std::vector<Tensor> example_tensors(const Example& example) {
-  const bool truth = ops::catalogued(example.operation).takes == ops::Takes::bools;
+  const auto takes = ops::catalogued(example.operation).takes;
   std::vector<Tensor> tensors;
   for (const auto& input : drawn_inputs(example)) {
     auto values = make_values(input, tensors.size() + 1);
     tensors.push_back(to_tensor(values, input.dtype));
-    if (truth) tensors.back() = tensors.back() > 1;
+    if (takes == ops::Takes::bools) tensors.back() = tensors.back() > 1;
+    if (takes == ops::Takes::whole || takes == ops::Takes::integers) tensors.back() = cast(tensors.back(), Dtype::i32);
   }
   return tensors;
 }

@@ -60,7 +60,7 @@ Run run(const Example& entry, Dtype dtype) {
     arrays.push_back(std::move(values));
   }
   const Tensor result = entry.run(tensors);
-  return {result, entry.reference(arrays)};
+  return {result, (dtype == Dtype::boolean && entry.of_bools ? entry.of_bools : entry.reference)(arrays)};
 }
 
 /// The largest error as a part of what is allowed.

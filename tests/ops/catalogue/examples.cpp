@@ -59,6 +59,17 @@ std::vector<Example> elementwise_examples() {
       unary(
           "cast", [](T x) { return cast(x, Dtype::boolean); }, [](double x) { return x != 0 ? 1.0 : 0.0; }, " to bool",
           ops::Gives::boolean),
+      {"bitwise_not",
+       {{{3, 37}}},
+       [](const auto& in) { return bitwise_not(in[0]); },
+       [](const Arrays& in) {
+         Array y = in[0];
+         for (auto& value : y.values) value = -value - 1;
+         return y;
+       },
+       {},
+       {},
+       [](const Arrays& in) { return Array(in[0].shape); }},
       {"where",
        {{{5, 1}, 0, 1, Dtype::boolean}, {{7}}, {{5, 7}}},
        [](const auto& in) { return where(in[0], in[1], in[2]); },

@@ -20,8 +20,9 @@ struct Example {
   std::vector<Input> inputs;
   std::function<Tensor(const std::vector<Tensor>&)> run;
   std::function<Array(const Arrays&)> reference;
-  std::string note = {};                 ///< behind the name, where an operation has several examples
-  std::optional<ops::Gives> gives = {};  ///< unlike the catalogue's
+  std::string note = {};                              ///< behind the name, where an operation has several examples
+  std::optional<ops::Gives> gives = {};               ///< unlike the catalogue's
+  std::function<Array(const Arrays&)> of_bools = {};  ///< where it means something else of bool
 };
 
 /// Of all operations of the catalogue. Throws Error naming those that have none.

@@ -5,6 +5,7 @@
 #include "tests/cases/shape/pad.h"
 #include "tests/cases/shape/slice.h"
 #include "tests/ops/catalogue/examples.h"
+#include "tests/reference/elementwise/special.h"
 #include "tests/reference/index/index.h"
 #include "tests/reference/random/philox.h"
 #include "tests/reference/reduce/reduce.h"
@@ -45,6 +46,30 @@ std::vector<Example> number_examples() {
           "arange", [](T x) { return arange(4, 3, 7, x.dtype()); }, [](auto i) { return static_cast<double>(3 + 7 * i); }),
       made("rand", seeded(rand), [](auto i) { return reference::philox_uniform(7, 0, static_cast<std::uint64_t>(i)); }),
       made("randn", seeded(randn), [](auto i) { return reference::philox_normal(7, 0, static_cast<std::uint64_t>(i)); }),
+      made(
+          "full_like", [](T x) { return full_like(x, 1); }, one),
+      made(
+          "logspace", [](T x) { return logspace(-1, 2, 4, 2, x.dtype()); },
+          [](auto i) { return std::exp2(static_cast<double>(i - 1)); }),
+      made(
+          "rand_like", [=](T x) { return manual_seed(7), rand_like(x); },
+          [](auto i) { return reference::philox_uniform(7, 0, static_cast<std::uint64_t>(i)); }),
+      made(
+          "randn_like", [=](T x) { return manual_seed(7), randn_like(x); },
+          [](auto i) { return reference::philox_normal(7, 0, static_cast<std::uint64_t>(i)); }),
+      made(
+          "normal", [=](T x) { return manual_seed(7), normal(3, 0.5, {4}, x.dtype()); },
+          [](auto i) { return 3 + 0.5 * reference::philox_normal(7, 0, static_cast<std::uint64_t>(i)); }),
+      made(
+          "exponential", [=](T x) { return manual_seed(7), exponential({4}, 2, x.dtype()); },
+          [](auto i) { return -std::log(reference::philox_uniform(7, 0, static_cast<std::uint64_t>(i))) / 2; }),
+      made(
+          "truncated_normal", [=](T x) { return manual_seed(7), truncated_normal({4}, 1, 0.5, 0.5, 2, x.dtype()); },
+          [](auto i) {
+            const double low = std::erf(-std::sqrt(0.5)), high = std::erf(std::sqrt(2.0));
+            const double share = reference::philox_uniform(7, 0, static_cast<std::uint64_t>(i));
+            return 1 + 0.5 * std::sqrt(2.0) * reference::erfinv(low + (high - low) * share);
+          }),
       {"one_hot",
        {{{2}, 0, 3, Dtype::i32}, {{1}}},
        [](const auto& in) { return one_hot(in[0], 4, in[1].dtype()); },

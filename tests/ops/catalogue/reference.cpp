@@ -83,6 +83,7 @@ std::string dtypes_of(const ops::Operation& operation) {
     case ops::Takes::all: return "all";
     case ops::Takes::numbers: return "floating, integers";
     case ops::Takes::floats: return "floating";
+    case ops::Takes::whole: return "integers, bool";
     case ops::Takes::integers: return "integers";
     case ops::Takes::i64: return "i64";
     case ops::Takes::bools: return "bool";

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <map>
 #include <random>
 
 #include "clnet/clnet.h"
@@ -33,17 +34,22 @@ double sigma(double x) { return 1 / (1 + std::exp(-x)); }
 double half_of(double x) { return std::abs(x) / 2; }
 double size_of(double x) { return std::abs(x); }
 
+/// Below 0 the reflection's terms cancel near the zeros.
+double of_gamma(double x) { return x < 0 ? 1 - x * std::log1p(-x) : 0; }
+double of_digamma(double x) { return x < 0 ? 1 + std::abs(reference::cotangent(x)) + std::log1p(-x) : 0; }
+
 /// Of the catalogue, and other parameters.
 std::vector<Function> functions() {
+  static const std::map<std::string, double (*)(double)> magnitudes{
+      {"gelu", half_of}, {"tanhshrink", size_of}, {"lgamma", of_gamma}, {"digamma", of_digamma}};
   std::vector<Function> result;
   for (const auto& function : elementwise_functions()) {
     const auto& operation = *function.operation;
     if (!operation.unary || operation.takes == ops::Takes::bools) continue;
     const std::string name(operation.name);
-    result.push_back({name, operation.unary, function, operation.last_places,
-                      name == "gelu"         ? half_of
-                      : name == "tanhshrink" ? size_of
-                                             : nullptr});
+    const auto magnitude = magnitudes.find(name);
+    result.push_back(
+        {name, operation.unary, function, operation.last_places, magnitude == magnitudes.end() ? nullptr : magnitude->second});
   }
   const std::vector<Function> variants{
       {"leaky_relu 0.25", [](const Tensor& x) { return leaky_relu(x, 0.25); }, [](double x) { return x > 0 ? x : 0.25 * x; },

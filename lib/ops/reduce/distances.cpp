@@ -1,0 +1,65 @@
+// Distances and similarities of vectors, by norm() and sums.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
+#include "lib/ops/elementwise/elementwise.h"
+
+namespace clnet {
+
+namespace {
+
+/// Two floating tensors of one dtype. Throws, naming the operation, where they do not broadcast.
+Shape require_pair(std::string_view op, const Tensor& a, const Tensor& b) {
+  require_defined(op, {{"a", a}, {"b", b}});
+  ops::require_floating(op, a.spec());
+  ops::require_same_dtype(op, a.spec(), b.spec());
+  return broadcast(a.shape(), b.shape(), op);
+}
+
+/// x over its norm along a dimension, in f32.
+Tensor directed(const Tensor& x, double p, int dim, double eps) { return x / maximum(norm(x, p, Dims{dim}, true), eps); }
+
+}  // namespace
+
+Tensor dist(const Tensor& a, const Tensor& b, double p) {
+  (void)require_pair("dist", a, b);
+  return ops::rounded(norm(ops::as_f32(a) - ops::as_f32(b), p), a.dtype());
+}
+
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, int dim, double eps) {
+  const auto shape = require_pair("cosine_similarity", a, b);
+  const int at = require_line("cosine_similarity", shape, dim);
+  const Tensor x = directed(expand(ops::as_f32(a), shape), 2, at, eps), y = directed(expand(ops::as_f32(b), shape), 2, at, eps);
+  return ops::rounded(sum(x * y, Dims{at}), a.dtype());
+}
+
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
+  const auto shape = require_pair("pairwise_distance", a, b);
+  if (shape.rank() == 0) throw ShapeError("pairwise_distance: scalars have no last dimension");
+  return ops::rounded(norm(ops::as_f32(a) - ops::as_f32(b) + eps, p, Dims{-1}, keepdim), a.dtype());
+}
+
+Tensor cdist(const Tensor& a, const Tensor& b, double p) {
+  require_defined("cdist", {{"a", a}, {"b", b}});
+  ops::require_floating("cdist", a.spec());
+  ops::require_same_dtype("cdist", a.spec(), b.spec());
+  if (a.rank() < 2 || b.rank() < 2 || a.size(-1) != b.size(-1))
+    throw ShapeError(
+        fmt::format("cdist: {} and {} are not {{..., M, K}} and {{..., N, K}}", to_string(a.spec()), to_string(b.spec())));
+  const Tensor x = unsqueeze(ops::as_f32(a), -2), y = unsqueeze(ops::as_f32(b), -3);
+  (void)broadcast(x.shape(), y.shape(), "cdist");
+  return ops::rounded(norm(x - y, p, Dims{-1}), a.dtype());
+}
+
+Tensor normalize(const Tensor& x, double p, int dim, double eps) {
+  require_defined("normalize", {{"x", x}});
+  ops::require_floating("normalize", x.spec());
+  return ops::rounded(directed(ops::as_f32(x), p, require_dim("normalize", x, dim), eps), x.dtype());
+}
+
+}  // namespace clnet

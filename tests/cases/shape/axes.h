@@ -1,0 +1,93 @@
+// Cases of dimensions that are moved, dropped, split and turned.
+#pragma once
+
+#include "tests/cases/shape/rearrange.h"
+
+namespace clnet::testing {
+
+/// The same elements in their order.
+inline Case renamed(const std::string& name, const Shape& from, const Shape& to, Tensor (*run)(const Tensor&)) {
+  return arranged(name, from, to, run, [=](const Coordinates& at) { return coordinates(from, linear_index(to, at)); });
+}
+
+inline std::vector<Case> movedim_cases() {
+  using T = const Tensor&;
+  return {arranged(
+              "movedim", {2, 3, 4}, {3, 4, 2}, [](T x) { return movedim(x, 0, 2); },
+              [](const Coordinates& at) {
+                return Coordinates{at[2], at[0], at[1]};
+              }),
+          arranged(
+              "movedim of two", {2, 3, 4, 5}, {5, 2, 4, 3},
+              [](T x) {
+                return movedim(x, {1, -1}, {-1, 0});
+              },
+              [](const Coordinates& at) {
+                return Coordinates{at[1], at[3], at[2], at[0]};
+              })};
+}
+
+inline std::vector<Case> unflatten_cases() {
+  using T = const Tensor&;
+  return {renamed("unflatten", {3, 8}, {3, 2, 4},
+                  [](T x) {
+                    return unflatten(x, 1, {2, -1});
+                  }),
+          renamed("unflatten in three", {8, 3}, {2, 1, 4, 3},
+                  [](T x) {
+                    return unflatten(x, -2, {2, 1, 4});
+                  }),
+          renamed("squeeze of all", {1, 3, 1, 2}, {3, 2}, [](T x) { return squeeze(x); }),
+          arranged(
+              "unflatten of what a kernel made", {3, 8}, {3, 2, 4},
+              [](T x) {
+                return unflatten(flip(x, {0}), 1, {2, 4});
+              },
+              [](const Coordinates& at) {
+                return Coordinates{2 - at[0], at[1] * 4 + at[2]};
+              })};
+}
+
+inline std::vector<Case> fliplr_cases() {
+  return {arranged("fliplr", {3, 4}, {3, 4}, fliplr, [](const Coordinates& at) { return Coordinates{at[0], 3 - at[1]}; })};
+}
+inline std::vector<Case> flipud_cases() {
+  return {arranged("flipud", {3, 4}, {3, 4}, flipud, [](const Coordinates& at) { return Coordinates{2 - at[0], at[1]}; })};
+}
+
+inline std::vector<Case> rot90_cases() {
+  using T = const Tensor&;
+  return {arranged(
+              "rot90", {3, 4}, {4, 3}, [](T x) { return rot90(x); },
+              [](const Coordinates& at) {
+                return Coordinates{at[1], 3 - at[0]};
+              }),
+          arranged(
+              "rot90 twice", {3, 4}, {3, 4}, [](T x) { return rot90(x, 2); },
+              [](const Coordinates& at) {
+                return Coordinates{2 - at[0], 3 - at[1]};
+              }),
+          arranged(
+              "rot90 back", {2, 3, 4}, {2, 4, 3},
+              [](T x) {
+                return rot90(x, -1, {1, 2});
+              },
+              [](const Coordinates& at) {
+                return Coordinates{at[0], 2 - at[2], at[1]};
+              })};
+}
+
+inline std::vector<Case> diag_embed_cases() {
+  using T = const Tensor&;
+  return {arranged(
+      "diag_embed", {2, 3}, {2, 3, 3}, [](T x) { return diag_embed(x); },
+      [](const Coordinates& at) {
+        return at[1] == at[2] ? std::optional(Coordinates{at[0], at[1]}) : std::nullopt;
+      })};
+}
+
+inline const RegisterCases axes_registered[] = {{"movedim", movedim_cases}, {"unflatten", unflatten_cases},
+                                                {"fliplr", fliplr_cases},   {"flipud", flipud_cases},
+                                                {"rot90", rot90_cases},     {"diag_embed", diag_embed_cases}};
+
+}  // namespace clnet::testing
