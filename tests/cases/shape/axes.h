@@ -5,9 +5,20 @@
 
 namespace clnet::testing {
 
-/// The same elements in their order.
-inline Case renamed(const std::string& name, const Shape& from, const Shape& to, Tensor (*run)(const Tensor&)) {
-  return arranged(name, from, to, run, [=](const Coordinates& at) { return coordinates(from, linear_index(to, at)); });
+/// The same elements in their order, and a sum, which makes the view an operand of a kernel.
+inline Case renamed(const std::string& name, const Shape& from, const Shape& to, Tensor (*call)(const Tensor&)) {
+  return {.name = name,
+          .inputs = {{from}},
+          .run =
+              [=](const std::vector<Tensor>& in) {
+                return std::vector{call(in[0]), call(in[0]) + call(in[0] + in[0])};
+              },
+          .reference =
+              [=](const Arrays& in) {
+                Array same(to, in[0].values), three(to, in[0].values);
+                for (auto& value : three.values) value *= 3;
+                return Arrays{same, three};
+              }};
 }
 
 inline std::vector<Case> movedim_cases() {
@@ -37,15 +48,7 @@ inline std::vector<Case> unflatten_cases() {
                   [](T x) {
                     return unflatten(x, -2, {2, 1, 4});
                   }),
-          renamed("squeeze of all", {1, 3, 1, 2}, {3, 2}, [](T x) { return squeeze(x); }),
-          arranged(
-              "unflatten of what a kernel made", {3, 8}, {3, 2, 4},
-              [](T x) {
-                return unflatten(flip(x, {0}), 1, {2, 4});
-              },
-              [](const Coordinates& at) {
-                return Coordinates{2 - at[0], at[1] * 4 + at[2]};
-              })};
+          renamed("squeeze of all", {1, 3, 1, 2}, {3, 2}, [](T x) { return squeeze(x); })};
 }
 
 inline std::vector<Case> fliplr_cases() {
