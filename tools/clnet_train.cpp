@@ -30,7 +30,7 @@ using tools::TrainOptions;
 
 constexpr int failed = 1, interrupted = 130;
 
-data::Dataset load(const std::string& name, data::Split split) {
+data::ArrayDataset load(const std::string& name, data::Split split) {
   if (name == "fashion-mnist") return data::fashion_mnist(split);
   if (name == "mnist") return data::mnist(split);
   if (name == "cifar10") return data::cifar10(split);
@@ -45,13 +45,13 @@ struct Words {
   const char *items, *held_out;
   std::int64_t per_sample;
 };
-Words words(const data::Dataset& dataset) {
+Words words(const data::ArrayDataset& dataset) {
   if (dataset.is_text()) return {"characters", "validation", dataset.sample_shape[0]};
   return {"images", "test", 1};
 }
 
 struct DataPair {
-  data::Dataset train, test;
+  data::ArrayDataset train, test;
 };
 
 DataPair load_both(const TrainOptions& o) {
@@ -117,7 +117,7 @@ void load_weights(nn::Module& model, const std::string& path, const std::string&
   }
 }
 
-void draw(const TrainOptions& o, const data::Dataset& dataset, const Curves& curves, std::int64_t epoch_length) {
+void draw(const TrainOptions& o, const data::ArrayDataset& dataset, const Curves& curves, std::int64_t epoch_length) {
   const bool text = dataset.is_text();
   const std::string held_out = words(dataset).held_out;
   const auto epochs_at = [&](std::int64_t step) { return static_cast<double>(step) / static_cast<double>(epoch_length); };
@@ -181,19 +181,19 @@ void say(const std::string& line) {
 }
 
 /// A loss in nats, as it is read of texts, too.
-std::string loss_text(const data::Dataset& dataset, double loss) {
+std::string loss_text(const data::ArrayDataset& dataset, double loss) {
   return dataset.is_text() ? fmt::format("{:.4f} ({:.3f} bits per character)", loss, loss / std::log(2.0))
                            : fmt::format("{:.4f}", loss);
 }
 
-std::string epoch_line(const data::Dataset& dataset, const train::EpochMetrics& m, std::int64_t epochs) {
+std::string epoch_line(const data::ArrayDataset& dataset, const train::EpochMetrics& m, std::int64_t epochs) {
   const auto [items, held_out, per_sample] = words(dataset);
   return fmt::format("epoch {}/{}: train loss {:.4f}, {} loss {}, {} accuracy {:.2f} %, {:.0f} {}/s, {:.1f} s", m.epoch, epochs,
                      m.train_loss, held_out, loss_text(dataset, m.validation->loss), held_out, 100 * m.validation->accuracy,
                      m.images_per_second * static_cast<double>(per_sample), items, m.seconds);
 }
 
-std::string result_line(const data::Dataset& dataset, const train::FitResult& result, double seconds) {
+std::string result_line(const data::ArrayDataset& dataset, const train::FitResult& result, double seconds) {
   const auto& last = *result.epochs.back().validation;
   return fmt::format("{}{} steps in {:.1f} s; {}", result.stopped_early ? "stopped early: " : "", result.steps, seconds,
                      dataset.is_text() ? "validation loss " + loss_text(dataset, last.loss)

@@ -26,6 +26,8 @@ struct Evaluation {
 /// classes last for several labels; {n, ...target_shape} for targets. Where two dimensions could be the classes, a label_shape of
 /// one dimension takes the last, any other the second.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
+/// The same with other options of the batches, as workers and `collate`.
+CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const data::BatchOptions& options);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 
 /// The metrics of one epoch.
@@ -51,10 +53,17 @@ struct FitOptions {
   /// f16 or bf16: model and loss run under Autocast, in training and validation. Parameters stay f32. For f16, an optimizer
   /// without a loss scale gets one.
   Dtype precision = Dtype::f32;
-  bool shuffle = true;
-  std::uint64_t seed = 0;                ///< seed of the shuffle and the augmentation
+  /// Computes the model's output for a batch of several inputs; none: the model of the batch's first tensor. The second is for
+  /// the loss.
+  std::function<Tensor(const data::Batch& batch)> forward = nullptr;
+  bool shuffle = true;                   ///< not of a stream
+  std::uint64_t seed = 0;                ///< seed of the shuffle, the augmentation and samples
   data::Augmentation augmentation = {};  ///< augmentation of the training samples
-  std::int64_t early_stopping = 0;       ///< stop when the validation loss has not improved for this many epochs; 0: never
+  /// Options of batches() of the same names. `length` is of training samples alone.
+  std::int64_t workers = 1, prefetch = 2;
+  data::Collate collate = nullptr;
+  std::function<std::int64_t(std::int64_t index)> length = nullptr;
+  std::int64_t early_stopping = 0;  ///< stop when the validation loss has not improved for this many epochs; 0: never
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none
@@ -93,10 +102,13 @@ struct FitResult {
 /// A resumed training gives the same numbers as one without a stop. It may get more epochs or steps than before. The schedules
 /// then count all of them, from the present step, and a line on stderr reports a difference.
 ///
+/// A stream that has a state() goes on where it was. Otherwise a resumed training begins a new epoch, and a line on stderr
+/// reports it. An epoch of a stream has any number of steps, so schedules need a number of steps from the caller.
+///
 /// Throws Error for options that contradict each other or are out of range, and when the loss is not finite. Before training it
 /// throws FileError for a checkpoint that is damaged or of another model or run, and for a folder that it cannot make or write
-/// to. A run is its batch size, seed, precision, samples, normalisation, augmentation, momenta and scheduled learning rates so
-/// far. Without a schedule the checkpoint's learning rate stays.
+/// to. A run is its batch size, seed, precision, the dataset's fingerprint, normalisation, augmentation, momenta and scheduled
+/// learning rates so far. Without a schedule the checkpoint's learning rate stays.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

@@ -48,6 +48,12 @@ Tensor loss_of_classes(const Tensor& output, const Tensor& labels, const CrossEn
   return cross_entropy(flatten(output, 0, -2), flatten(labels, 0, -1), options);
 }
 
+/// Whether each label counts: a label that does not has neighbours, as pixels have.
+bool all_count(const data::Dataset& dataset) {
+  const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset);
+  return arrays && arrays->label_shape.rank() == 0;
+}
+
 }  // namespace
 
 void require_fitting(const Tensor& output, const Tensor& labels) {
@@ -66,38 +72,48 @@ void require_fitting(const Tensor& output, const Tensor& labels) {
 }
 
 void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset) {
-  if (is_floating(labels.dtype())) return;
+  const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset);
+  if (!arrays || is_floating(labels.dtype())) return;
   const auto classes = output.size(*class_dim(output, labels));
-  if (classes >= dataset.classes) return;
-  const auto& all = dataset.is_text() ? dataset.text : dataset.labels;
+  if (classes >= arrays->classes) return;
+  const auto& all = arrays->is_text() ? arrays->text : arrays->labels;
   const auto found = std::find_if(all.begin(), all.end(), [&](std::int32_t label) { return label >= classes; });
   if (found == all.end()) return;
   const auto place = found - all.begin();
   throw Error(fmt::format("train: {}, and the model gives {} classes",
-                          dataset.is_text() ? fmt::format("character {} of the text is number {}", place, *found)
+                          arrays->is_text() ? fmt::format("character {} of the text is number {}", place, *found)
                                             : fmt::format("label {} of sample {} is no class", *found,
                                                           place / std::max<std::int64_t>(1, labels.numel() / labels.size(0))),
                           classes));
 }
 
 Loss default_loss(const data::Dataset& dataset) {
-  if (!dataset.targets.empty())
-    return [](const Tensor& output, const Tensor& targets) { return mean(square(cast(output, Dtype::f32) - targets)); };
-  if (dataset.label_shape.rank() == 0)
-    return [](const Tensor& output, const Tensor& labels) { return loss_of_classes(output, labels, {}); };
-  return [](const Tensor& output, const Tensor& labels) {
-    const auto total = loss_of_classes(cast(output, Dtype::f32), labels, {.reduction = Reduction::sum});
-    return total / maximum(sum(cast(greater_equal(labels, 0), Dtype::f32)), 1.0);
+  return [all = all_count(dataset)](const Tensor& output, const Tensor& labels) {
+    if (is_floating(labels.dtype())) return mean(square(cast(output, Dtype::f32) - labels));
+    const auto classes = labels.dtype() == Dtype::i64 ? labels : cast(labels, Dtype::i32);
+    if (all || labels.rank() == 1) return loss_of_classes(output, classes, {});
+    const auto total = loss_of_classes(cast(output, Dtype::f32), classes, {.reduction = Reduction::sum});
+    return total / maximum(sum(cast(greater_equal(classes, 0), Dtype::f32)), 1.0);
   };
 }
 
-std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& own_loss,
-                                   const std::function<bool()>& stop) {
+Tensor output_of_batch(nn::Module& model, const data::Batch& batch, const Forward& forward, bool own_loss) {
+  const auto output = forward ? forward(batch) : model(batch.images);
+  if (batch.labels.defined())
+    require_fitting(output, batch.labels);
+  else if (!own_loss)
+    throw Error("train: samples have one array and no labels, so a loss of your own is needed");
+  return output;
+}
+
+std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateRun& run) {
   if (dataset.size() == 0) throw Error("train::evaluate: the dataset is empty");
-  const auto loss = own_loss ? own_loss : default_loss(dataset);
+  const auto loss = run.loss ? run.loss : default_loss(dataset);
+  const bool all = all_count(dataset);
   const nn::KeptModes kept(model);
   model.inference();
   double loss_sum = 0, correct = 0, count = 0;
+  bool has_accuracy = false, begun = false;
   std::vector<Part> waiting;
   const auto read = [&] {
     for (const auto& part : waiting) {
@@ -109,26 +125,34 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     }
     waiting.clear();
   };
-  for (const auto& [images, labels] : data::batches(dataset, {.batch_size = batch_size})) {
-    if (stop()) return std::nullopt;
-    const auto output = model(images);
-    require_fitting(output, labels);
-    if (!own_loss && count == 0 && waiting.empty()) require_classes(output, labels, dataset);
+  for (const data::Batch& batch : data::batches(dataset, run.batches)) {
+    if (run.stop && run.stop()) return std::nullopt;
+    const auto output = output_of_batch(model, batch, run.forward, static_cast<bool>(run.loss));
+    const auto& labels = batch.labels;
+    const bool has_classes = labels.defined() && !is_floating(labels.dtype());
+    if (!run.loss && !begun) require_classes(output, labels, dataset);
+    begun = true;
     std::vector<Tensor> wanted{loss(output, labels)};
-    if (!is_floating(labels.dtype())) wanted.push_back(count_correct(output, labels));
-    if (dataset.label_shape.rank() > 0) wanted.push_back(sum(cast(greater_equal(labels, 0), Dtype::f32)));
+    if (has_classes) wanted.push_back(count_correct(output, labels));
+    if (has_classes && !all && labels.rank() > 1) wanted.push_back(sum(cast(greater_equal(labels, 0), Dtype::f32)));
     eval(wanted);
     for (auto& tensor : wanted) tensor = tensor.detach();
     wanted.resize(3);
-    waiting.push_back({wanted[0], wanted[1], wanted[2], labels.numel()});
+    waiting.push_back({wanted[0], wanted[1], wanted[2], labels.defined() ? labels.numel() : batch.images.size(0)});
+    has_accuracy = has_accuracy || has_classes;
     if (waiting.size() == most_waiting) read();
   }
   read();
-  return Evaluation{loss_sum / count, dataset.targets.empty() ? correct / count : std::numeric_limits<double>::quiet_NaN()};
+  if (!begun) throw Error("train::evaluate: the dataset is empty");
+  return Evaluation{loss_sum / count, has_accuracy ? correct / count : std::numeric_limits<double>::quiet_NaN()};
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {
-  return *evaluate(model, dataset, batch_size, Loss{}, [] { return false; });
+  return evaluate(model, dataset, data::BatchOptions{.batch_size = batch_size});
+}
+
+Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const data::BatchOptions& options) {
+  return *evaluate(model, dataset, EvaluateRun{.batches = options});
 }
 
 double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {

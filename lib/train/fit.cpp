@@ -59,16 +59,18 @@ class Fit {
         optimizer_(options.optimizer),
         loss_(options.loss ? options.loss : default_loss(dataset)) {
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
-    epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
+    is_stream_ = dataset.size() == data::Dataset::unknown;
+    epoch_length_ = is_stream_ ? 0 : batches_per_epoch(dataset.size(), options.batch_size);
     if (!options.checkpoint.empty())
       checkpoint_.emplace(options.checkpoint, RunSettings{.batch_size = options.batch_size,
-                                                          .samples = dataset.size(),
-                                                          .shuffle = options.shuffle,
+                                                          .samples = is_stream_ ? 0 : dataset.size(),
+                                                          .shuffle = shuffle(),
                                                           .seed = options.seed,
                                                           .precision = std::string(to_string(options.precision)),
-                                                          .dataset = dataset_checksum(dataset),
+                                                          .dataset = dataset.fingerprint(),
                                                           .normalization = normalization_text(dataset),
                                                           .augmentation = augmentation_text(options.augmentation),
+                                                          .by_length = static_cast<bool>(options.length),
                                                           .planned_steps = planned_steps(),
                                                           .rate = options.schedule,
                                                           .momentum = options.momentum});
@@ -79,11 +81,12 @@ class Fit {
     if (nn::Modes::all_in_inference(model_)) train_unfrozen();
     Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
-    if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
+    if (checkpoint_ && options_.resume && checkpoint_->exists()) resume();
     if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
-    const auto epochs = options_.steps > 0 ? batches_per_epoch(options_.steps, epoch_length_) : options_.epochs;
-    Progress progress(options_.progress, epochs, planned_steps(),
-                      dataset_.is_text() ? Unit{"characters", dataset_.sample_shape[0]} : Unit{"images", 1});
+    const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset_);
+    const bool is_text = arrays && arrays->is_text();
+    Progress progress(options_.progress, planned_epochs(), planned_steps(),
+                      is_text ? Unit{"characters", arrays->sample_shape[0]} : Unit{arrays ? "images" : "samples", 1});
     progress_ = &progress;
     // Who cancels compiling before the first step, or while validating, leaves nothing half done.
     const ocl::CompileWatch watch([&](std::size_t compiled, std::size_t total) {
@@ -122,22 +125,45 @@ class Fit {
     require(static_cast<bool>(o.optimizer), "the options hold no optimizer");
     require(o.optimizer.made_for(model), "the optimizer was made for another model");
     require(!o.momentum || has_momentum(o.optimizer), "a schedule of the momentum, and the optimizer has none that could be set");
-    require(dataset.size() > 0, "the dataset is empty");
+    require(dataset.size() != 0, "the dataset is empty");
     require(o.epochs >= 1 && o.epochs <= most_epochs, fmt::format("epochs must be from 1 to {}, not {}", most_epochs, o.epochs));
     require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
     require(o.batch_size >= 1, fmt::format("batch_size must be at least 1, not {}", o.batch_size));
     require(is_floating(o.precision), fmt::format("precision must be f32, f16 or bf16, not {}", to_string(o.precision)));
     require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));
     require(o.early_stopping == 0 || o.validation, "early_stopping needs a validation dataset");
-    require(!o.validation || o.validation->get().size() > 0, "the validation dataset is empty");
+    require(!o.validation || o.validation->get().size() != 0, "the validation dataset is empty");
     require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
     require(!o.checkpoint.empty() || (o.checkpoint_steps == 0 && !o.resume),
             "checkpoint_steps and resume need a checkpoint folder");
     return o;
   }
 
-  /// Since the start of training.
+  bool shuffle() const { return options_.shuffle && !is_stream_; }
+
+  /// Since the start of training; 0: not known, as an epoch of a stream has any number of steps.
   std::int64_t planned_steps() const { return options_.steps > 0 ? options_.steps : options_.epochs * epoch_length_; }
+  std::int64_t planned_epochs() const {
+    if (options_.steps == 0) return options_.epochs;
+    return is_stream_ ? 0 : batches_per_epoch(options_.steps, epoch_length_);
+  }
+
+  void resume() {
+    at_ = checkpoint_->load(model_, optimizer_);
+    if (!is_stream_ || at_.epoch_steps == 0 || at_.stream_state) return;
+    logging::print(
+        logging::Level::warning,
+        "train::fit: the stream has no state() to go on from: a new epoch begins, in the place of epoch {} that was left "
+        "after {} steps",
+        at_.epochs + 1, at_.epoch_steps);
+    begin_epoch();
+  }
+
+  void begin_epoch() {
+    at_.epoch_steps = 0;
+    at_.epoch_loss = 0;
+    at_.stream_state.reset();
+  }
 
   void train_unfrozen() {
     const auto left = nn::Modes::train_unfrozen(model_);
@@ -156,7 +182,8 @@ class Fit {
     return at_.epochs >= options_.epochs;
   }
 
-  bool enough_steps() const { return at_.epoch_steps == epoch_length_ || (options_.steps > 0 && at_.steps >= options_.steps); }
+  bool whole_epoch() const { return is_stream_ ? ended_ : at_.epoch_steps == epoch_length_; }
+  bool enough_steps() const { return whole_epoch() || (options_.steps > 0 && at_.steps >= options_.steps); }
 
   void save() {
     if (!checkpoint_) return;
@@ -178,7 +205,7 @@ class Fit {
                          .validation = std::nullopt,
                          .images_per_second = static_cast<double>(images_) / training,
                          .seconds = 0};
-    const bool whole = at_.epoch_steps == epoch_length_;
+    const bool whole = whole_epoch();
     // Going on later from here, with more steps allowed, must not see an epoch that ended early.
     if (!whole) save();
     if (options_.validation) {
@@ -188,8 +215,7 @@ class Fit {
     metrics.seconds = seconds_since(start);
     if (whole) {
       ++at_.epochs;
-      at_.epoch_steps = 0;
-      at_.epoch_loss = 0;
+      begin_epoch();
       if (metrics.validation) watch(metrics.validation->loss);
     }
     progress_->epoch(metrics);
@@ -206,8 +232,14 @@ class Fit {
     validating_ = true;
     std::optional<Evaluation> result;
     try {
-      result =
-          evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
+      result = evaluate(model_, *options_.validation,
+                        {.batches = {.batch_size = options_.batch_size,
+                                     .workers = options_.workers,
+                                     .prefetch = options_.prefetch,
+                                     .collate = options_.collate},
+                         .loss = options_.loss,
+                         .forward = options_.forward,
+                         .stop = [&] { return interrupt_->requested(); }});
     } catch (const Error&) {
       // What fails after this, as saving may, is no cancelling.
       if (!std::exchange(cancelled_, false)) throw;
@@ -226,14 +258,20 @@ class Fit {
   }
 
   bool steps() {
+    ended_ = false;
     if (enough_steps()) return true;
-    for (const auto& [images, labels] : data::batches(dataset_, {.batch_size = options_.batch_size,
-                                                                .shuffle = options_.shuffle,
-                                                                .seed = options_.seed,
-                                                                .epoch = static_cast<std::uint64_t>(at_.epochs),
-                                                                .start = at_.epoch_steps,
-                                                                .augmentation = options_.augmentation})) {
-      step(images, labels);
+    for (const data::Batch& batch : data::batches(dataset_, {.batch_size = options_.batch_size,
+                                                            .shuffle = shuffle(),
+                                                            .seed = options_.seed,
+                                                            .epoch = static_cast<std::uint64_t>(at_.epochs),
+                                                            .start = at_.epoch_steps,
+                                                            .augmentation = options_.augmentation,
+                                                            .workers = options_.workers,
+                                                            .prefetch = options_.prefetch,
+                                                            .collate = options_.collate,
+                                                            .length = options_.length,
+                                                            .stream_state = at_.stream_state})) {
+      step(batch);
       const bool interrupted = interrupt_->requested(), enough = enough_steps();
       const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
       if (waiting_.size() >= pace_.group() || interrupted || enough || checkpoint_due) {
@@ -242,22 +280,29 @@ class Fit {
       }
       if (interrupted) return false;
       if (checkpoint_due) save();
-      if (enough) break;
+      if (enough) return true;
+    }
+    require(is_stream_, "the dataset gave fewer batches than its size");
+    require(at_.epoch_steps > 0, "the dataset is empty");
+    ended_ = true;
+    if (!waiting_.empty()) {
+      read_losses();
+      show();
     }
     return true;
   }
 
-  void step(const Tensor& images, const Tensor& labels) {
+  void step(const data::Batch& batch) {
     if (options_.schedule) optimizer_.set_learning_rate(options_.schedule(at_.steps));
     if (options_.momentum) optimizer_.set_momentum(options_.momentum(at_.steps));
     const Autocast cast(options_.precision);
-    const auto output = model_(images);
-    require_fitting(output, labels);
-    if (first_ && !options_.loss) require_classes(output, labels, dataset_);
-    waiting_.push_back(optimizer_.step(loss_(output, labels)));
+    const auto output = output_of_batch(model_, batch, options_.forward, static_cast<bool>(options_.loss));
+    if (first_ && !options_.loss) require_classes(output, batch.labels, dataset_);
+    waiting_.push_back(optimizer_.step(loss_(output, batch.labels)));
     ++at_.steps;
     ++at_.epoch_steps;
-    images_ += labels.size(0);
+    at_.stream_state = batch.stream_state;
+    images_ += batch.images.size(0);
   }
 
   void read_losses() {
@@ -288,7 +333,7 @@ class Fit {
     progress_->step({.epoch = at_.epochs + 1,
                      .steps = at_.steps,
                      .epoch_steps = at_.epoch_steps,
-                     .epoch_length = std::min(epoch_length_, planned_steps() - (at_.steps - at_.epoch_steps)),
+                     .epoch_length = is_stream_ ? 0 : std::min(epoch_length_, planned_steps() - (at_.steps - at_.epoch_steps)),
                      .loss = at_.epoch_loss / static_cast<double>(at_.epoch_steps),
                      .images_per_second = static_cast<double>(images_ - rate_images_) / seconds,
                      .steps_per_second = static_cast<double>(at_.steps - rate_steps_) / seconds});
@@ -301,11 +346,13 @@ class Fit {
   optim::Optimizer optimizer_;
   Loss loss_;
   std::optional<Checkpoint> checkpoint_;
-  std::int64_t epoch_length_ = 1;
+  bool is_stream_ = false;
+  std::int64_t epoch_length_ = 1;  ///< 0: a stream's
   Interrupt* interrupt_ = nullptr;
   Progress* progress_ = nullptr;
 
   Position at_;
+  bool ended_ = false;       ///< the stream's epoch
   std::int64_t images_ = 0;  ///< of the present call of epoch()
   bool first_ = true;        ///< no step has been shown yet
   Clock::time_point rate_start_;

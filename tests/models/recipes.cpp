@@ -87,7 +87,7 @@ class DefaultDevice {
 };
 
 /// Small pictures of ten classes.
-data::Dataset some_pictures(std::int64_t count, const Shape& shape) {
+data::ArrayDataset some_pictures(std::int64_t count, const Shape& shape) {
   std::vector<float> pixels;
   std::vector<std::int32_t> classes;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -97,7 +97,7 @@ data::Dataset some_pictures(std::int64_t count, const Shape& shape) {
   return data::from_arrays(pixels, shape, classes, 10);
 }
 
-data::Dataset some_samples(std::int64_t count) {
+data::ArrayDataset some_samples(std::int64_t count) {
   std::vector<float> values;
   std::vector<std::int32_t> classes;
   for (std::int64_t i = 0; i < count; ++i) {
