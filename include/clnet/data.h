@@ -4,3 +4,4 @@
 #include "clnet/data/arrays.h"   // IWYU pragma: export
 #include "clnet/data/batches.h"  // IWYU pragma: export
 #include "clnet/data/dataset.h"  // IWYU pragma: export
+#include "clnet/data/images.h"   // IWYU pragma: export

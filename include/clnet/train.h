@@ -30,6 +30,11 @@ CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, s
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const data::BatchOptions& options);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 
+/// How often each class was taken for which, by a model of classes in inference mode: row i has the samples of class i, and
+/// column j those of them with output j the largest. Throws as evaluate(), and Error for samples without one class each.
+CLNET_API std::vector<std::vector<std::int64_t>> confusion_matrix(nn::Module& model, const data::Dataset& dataset,
+                                                                  const data::BatchOptions& options = {.batch_size = 256});
+
 /// The metrics of one epoch.
 struct EpochMetrics {
   std::int64_t epoch = 0;  ///< from 1

@@ -155,6 +155,30 @@ Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const data:
   return *evaluate(model, dataset, EvaluateRun{.batches = options});
 }
 
+std::vector<std::vector<std::int64_t>> confusion_matrix(nn::Module& model, const data::Dataset& dataset,
+                                                        const data::BatchOptions& options) {
+  const nn::KeptModes kept(model);
+  model.inference();
+  std::vector<std::vector<std::int64_t>> counts;
+  for (const data::Batch& batch : data::batches(dataset, options)) {
+    const auto& labels = batch.labels;
+    if (!labels.defined() || labels.rank() != 1 || is_floating(labels.dtype()))
+      throw Error("train::confusion_matrix: samples need one class each");
+    const auto output = output_of_batch(model, batch, nullptr, false);
+    const auto classes = static_cast<std::size_t>(output.size(1));
+    counts.resize(classes, std::vector<std::int64_t>(classes));
+    const auto found = cast(argmax(output, 1), Dtype::i64).to_vector<std::int64_t>();
+    const auto wanted = cast(labels, Dtype::i64).to_vector<std::int64_t>();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] < 0 || std::cmp_greater_equal(wanted[i], classes))
+        throw Error(fmt::format("train::confusion_matrix: label {} is none of {} classes", wanted[i], classes));
+      ++counts[static_cast<std::size_t>(wanted[i])][static_cast<std::size_t>(found[i])];
+    }
+  }
+  if (counts.empty()) throw Error("train::confusion_matrix: the dataset is empty");
+  return counts;
+}
+
 double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {
   return evaluate(model, dataset, batch_size).accuracy;
 }

@@ -110,7 +110,8 @@ TEST_CASE("fit: a dataset of one's own resumes with its fingerprint, and with no
   const auto go_on = [&](const data::Dataset& dataset) {
     record(dataset, held_out, {.epochs = 2, .checkpoint = folder.path(), .resume = true});
   };
-  CHECK_THROWS_WITH(go_on(Points(44, "2")), Contains("other samples or labels ('points, version 1', now 'points, version 2')"));
+  CHECK_THROWS_WITH(go_on(Points(44, "2")),
+                    Contains("other samples or labels (\"points, version 1\", now \"points, version 2\")"));
   CHECK_THROWS_WITH(
       record(own, held_out, {.epochs = 2, .length = [](std::int64_t) { return 1; }, .checkpoint = folder.path(), .resume = true}),
       Contains("was made with samples not sorted by length"));
@@ -173,7 +174,7 @@ TEST_CASE("fit: a forward function takes all tensors of a batch") {
   const Sums sums;
   manual_seed(1);
   nn::Sequential model{nn::Linear(1, 1)};
-  train::FitOptions options{.epochs = 40, .batch_size = 8, .optimizer = optim::SGD(model, 0.5), .validation = sums};
+  train::FitOptions options{.epochs = 80, .batch_size = 8, .optimizer = optim::Adam(model, 0.05), .validation = sums};
   options.collate = data::pad_collate({.value = 9, .values = {9, 0, 0}});
   options.length = [](std::int64_t index) { return index % 4 + 1; };
   options.progress = false;
@@ -181,8 +182,23 @@ TEST_CASE("fit: a forward function takes all tensors of a batch") {
     const auto mask = cast(batch["mask"], Dtype::f32);
     return sum(model(unsqueeze(batch.images, 2)).squeeze(2) * mask, 1, true);
   };
-  // The names are those of all arrays, so the unnamed ones are empty.
   const auto result = train::fit(model, sums, options);
   CHECK(result.epochs.back().validation->loss < 1e-3);
   CHECK(std::isnan(result.epochs.back().validation->accuracy));
+}
+
+TEST_CASE("confusion_matrix counts classes and the largest outputs") {
+  // The model's output is the sample: sample i of class i % 3 looks like class i % 2.
+  std::vector<float> outputs;
+  std::vector<std::int32_t> classes;
+  for (int i = 0; i < 12; ++i) {
+    for (int c = 0; c < 3; ++c) outputs.push_back(c == i % 2 ? 1.0F : 0.0F);
+    classes.push_back(i % 3);
+  }
+  const auto dataset = data::from_arrays(outputs, {3}, classes, 3);
+  nn::Sequential model{[](const Tensor& x) { return x * 1.0; }};
+  const auto counts = train::confusion_matrix(model, dataset, {.batch_size = 5, .workers = 2});
+  CHECK(counts == std::vector<std::vector<std::int64_t>>{{2, 2, 0}, {2, 2, 0}, {2, 2, 0}});
+  CHECK_THROWS_WITH(train::confusion_matrix(model, data::from_arrays(outputs, {3}, outputs, Shape{3})),
+                    Contains("one class each"));
 }
