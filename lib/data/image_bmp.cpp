@@ -89,7 +89,7 @@ class BmpFile {
     image.bytes.reserve(3 * indices.bytes.size());
     for (const std::size_t index : indices.bytes) {
       if (index >= count) throw Error(fmt::format("is a damaged BMP: colour {} of {}", index, count));
-      for (const std::size_t c : {2, 1, 0}) image.bytes.push_back(file_[table + 4 * index + c]);
+      for (const std::size_t c : {2U, 1U, 0U}) image.bytes.push_back(file_[table + 4 * index + c]);
     }
     return image;
   }

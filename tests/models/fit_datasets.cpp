@@ -187,6 +187,32 @@ TEST_CASE("fit: a forward function takes all tensors of a batch") {
   CHECK(std::isnan(result.epochs.back().validation->accuracy));
 }
 
+TEST_CASE("fit: labels may be any integers") {
+  /// Points whose labels have another dtype.
+  class Other : public data::Dataset {
+   public:
+    explicit Other(Dtype dtype) : dtype_(dtype) {}
+    std::int64_t size() const override { return points_.size(); }
+    data::Example get(std::int64_t index, std::uint64_t seed) const override {
+      auto example = points_.get(index, seed);
+      const auto label = example[1].values<std::int32_t>()[0];
+      example[1] = dtype_ == Dtype::i64 ? data::Array(std::int64_t{label}) : data::Array(static_cast<std::uint8_t>(label));
+      return example;
+    }
+
+   private:
+    data::ArrayDataset points_ = make_points(24);
+    Dtype dtype_;
+  };
+  const auto held_out = make_points(12, 1);
+  const auto expected = record(make_points(24), held_out, {});
+  for (const auto dtype : {Dtype::i64, Dtype::u8}) {
+    const auto other = record(Other(dtype), held_out, {});
+    CHECK(other.losses == expected.losses);
+    CHECK(other.weights == expected.weights);
+  }
+}
+
 TEST_CASE("confusion_matrix counts classes and the largest outputs") {
   // The model's output is the sample: sample i of class i % 3 looks like class i % 2.
   std::vector<float> outputs;

@@ -142,7 +142,7 @@ TEST_CASE("images: damage is an error, and costs no memory") {
     }
   }
   auto huge = bytes_of(rgb_bmp);
-  for (const std::size_t at : {18, 19, 20, 22, 23, 24}) huge[at] = 255;
+  for (const std::size_t at : {18U, 19U, 20U, 22U, 23U, 24U}) huge[at] = 255;
   CHECK_THROWS_WITH(decode(huge, "x", Decoding::colours), Contains("x: is a BMP of 16777215 x 16777215 pixels, expected 1 to"));
   CHECK_THROWS_WITH(decode(Bytes{'G', 'I', 'F', '8'}, "x", Decoding::colours), "x: is no PNG, JPEG or BMP");
   if (reads_images("png")) {
