@@ -75,6 +75,7 @@ Bytes every_third(std::uint8_t value) {
 TEST_CASE("images: PNG of all kinds") {
   if (is_left_out("png", rgb_png, "libpng-dev")) return;
   check(decoded(rgb_png), 4, 5, 3, pattern(4, 5, 3).bytes);
+  check(decoded(interlaced_png), 4, 5, 3, pattern(4, 5, 3).bytes);
   check(decoded(grey_png), 3, 3, 1, pattern(3, 3, 1).bytes);
   check(decoded(palette_png), 3, 6, 3, palette_colours(false));
   check(decoded(palette_png, Decoding::indices), 3, 6, 1, palette_colours(true));
