@@ -20,7 +20,7 @@ struct Residual : nn::Module {
   std::string kind() const override { return "Residual"; }
 };
 
-data::Dataset spirals(int count, float shift) {
+data::ArrayDataset spirals(int count, float shift) {
   std::vector<float> points;
   std::vector<std::int32_t> labels;
   for (int i = 0; i < count; ++i) {

@@ -14,6 +14,7 @@
 #include "lib/base/file.h"
 #include "lib/base/os/process.h"
 #include "lib/base/os/terminal.h"
+#include "tools/clnet_train_data.h"
 #include "tools/clnet_train_log.h"
 #include "tools/clnet_train_options.h"
 #include "tools/clnet_train_text.h"
@@ -26,58 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 using namespace clnet;
 using tools::Curves;
+using tools::TrainData;
 using tools::TrainOptions;
 
 constexpr int failed = 1, interrupted = 130;
-
-data::Dataset load(const std::string& name, data::Split split) {
-  if (name == "fashion-mnist") return data::fashion_mnist(split);
-  if (name == "mnist") return data::mnist(split);
-  if (name == "cifar10") return data::cifar10(split);
-  std::error_code code;
-  if (!fs::exists(name, code))
-    throw FileError(fmt::format("--data {}: no such folder or file, and not one of fashion-mnist, mnist, cifar10", name));
-  return data::load_folder(name, split);
-}
-
-/// What a dataset's samples and its part for validation are called.
-struct Words {
-  const char *items, *held_out;
-  std::int64_t per_sample;
-};
-Words words(const data::Dataset& dataset) {
-  if (dataset.is_text()) return {"characters", "validation", dataset.sample_shape[0]};
-  return {"images", "test", 1};
-}
-
-struct DataPair {
-  data::Dataset train, test;
-};
-
-DataPair load_both(const TrainOptions& o) {
-  std::error_code code;
-  const bool writes = models::is_language_model(o.model);
-  const bool file = fs::is_regular_file(o.data, code);
-  if (file && !writes) throw FileError(fmt::format("--data {}: is a file, where {} needs a folder of images", o.data, o.model));
-  if (!file && writes && !fs::exists(o.data, code))
-    throw FileError(fmt::format("--data {}: no such file, and {} needs one of text", o.data, o.model));
-  if (!file && writes) throw FileError(fmt::format("--data {}: is no file, where {} needs a text", o.data, o.model));
-  if (writes)
-    return {data::load_text(o.data, data::Split::train, *o.context), data::load_text(o.data, data::Split::test, *o.context)};
-  DataPair sets{load(o.data, data::Split::train), load(o.data, data::Split::test)};
-  for (const auto* set : {&sets.train, &sets.test})
-    if (set->size() == 0)
-      throw FileError(fmt::format("--data {}: the {} set holds no images", o.data, set == &sets.train ? "training" : "test"));
-  if (sets.train.sample_shape != sets.test.sample_shape || sets.train.classes != sets.test.classes)
-    throw FileError(fmt::format("--data {}: training images are {}, test images {}", o.data, to_string(sets.train.sample_shape),
-                                to_string(sets.test.sample_shape)));
-  if (o.normalize == "mean-std") {
-    data::compute_normalization(sets.train, sets.train.mean, sets.train.std);
-    sets.test.mean = sets.train.mean;
-    sets.test.std = sets.train.std;
-  }
-  return sets;
-}
 
 optim::Schedule make_schedule(const TrainOptions& o, std::int64_t total) {
   const double rate = *tools::optimizer_options(o).learning_rate;
@@ -117,9 +70,9 @@ void load_weights(nn::Module& model, const std::string& path, const std::string&
   }
 }
 
-void draw(const TrainOptions& o, const data::Dataset& dataset, const Curves& curves, std::int64_t epoch_length) {
-  const bool text = dataset.is_text();
-  const std::string held_out = words(dataset).held_out;
+void draw(const TrainOptions& o, const TrainData& data, const Curves& curves, std::int64_t epoch_length) {
+  const bool text = data.is_text();
+  const std::string held_out = data.held_out();
   const auto epochs_at = [&](std::int64_t step) { return static_cast<double>(step) / static_cast<double>(epoch_length); };
   const double end = curves.steps.empty() ? 0 : epochs_at(curves.steps.back().step);
   std::vector<tools::Point> steps, train_loss, test_loss, accuracy;
@@ -134,7 +87,7 @@ void draw(const TrainOptions& o, const data::Dataset& dataset, const Curves& cur
     add(accuracy, x, 100 * epoch.test_accuracy);
   }
   constexpr std::size_t most_points = 300;
-  file::replace(o.plot, tools::to_svg(fmt::format("{} on {}", o.model, dataset.name),
+  file::replace(o.plot, tools::to_svg(fmt::format("{} on {}", o.model, data.name),
                                       {{.title = "Loss",
                                         .x_label = "epoch",
                                         .y_label = text ? "nats per character" : "cross-entropy",
@@ -181,25 +134,25 @@ void say(const std::string& line) {
 }
 
 /// A loss in nats, as it is read of texts, too.
-std::string loss_text(const data::Dataset& dataset, double loss) {
-  return dataset.is_text() ? fmt::format("{:.4f} ({:.3f} bits per character)", loss, loss / std::log(2.0))
-                           : fmt::format("{:.4f}", loss);
+std::string loss_text(const TrainData& data, double loss) {
+  return data.is_text() ? fmt::format("{:.4f} ({:.3f} bits per character)", loss, loss / std::log(2.0))
+                        : fmt::format("{:.4f}", loss);
 }
 
-std::string epoch_line(const data::Dataset& dataset, const train::EpochMetrics& m, std::int64_t epochs) {
-  const auto [items, held_out, per_sample] = words(dataset);
+std::string epoch_line(const TrainData& data, const train::EpochMetrics& m, std::int64_t epochs) {
+  const auto* held_out = data.held_out();
   std::string metrics;
   for (const auto& result : m.validation->metrics) metrics += fmt::format(", {} {} {:.4f}", held_out, result.name, result.value);
   return fmt::format("epoch {}/{}: train loss {:.4f}, {} loss {}, {} accuracy {:.2f} %{}, {:.0f} {}/s, {:.1f} s", m.epoch, epochs,
-                     m.train_loss, held_out, loss_text(dataset, m.validation->loss), held_out, 100 * m.validation->accuracy,
-                     metrics, m.images_per_second * static_cast<double>(per_sample), items, m.seconds);
+                     m.train_loss, held_out, loss_text(data, m.validation->loss), held_out, 100 * m.validation->accuracy, metrics,
+                     m.images_per_second * static_cast<double>(data.per_sample()), data.items(), m.seconds);
 }
 
-std::string result_line(const data::Dataset& dataset, const train::FitResult& result, double seconds) {
+std::string result_line(const TrainData& data, const train::FitResult& result, double seconds) {
   const auto& last = *result.epochs.back().validation;
   return fmt::format("{}{} steps in {:.1f} s; {}", result.stopped_early ? "stopped early: " : "", result.steps, seconds,
-                     dataset.is_text() ? "validation loss " + loss_text(dataset, last.loss)
-                                       : fmt::format("test accuracy {:.2f} %", 100 * last.accuracy));
+                     data.is_text() ? "validation loss " + loss_text(data, last.loss)
+                                    : fmt::format("test accuracy {:.2f} %", 100 * last.accuracy));
 }
 
 int run(const TrainOptions& o) {
@@ -216,22 +169,22 @@ int run(const TrainOptions& o) {
   if (!o.trace.empty()) require_writable("--trace", o.trace);
   std::error_code ignored;
   if (!o.log.empty() && !fs::is_character_file(o.log, ignored) && !fs::is_fifo(o.log, ignored)) require_writable("--log", o.log);
-  const auto sets = load_both(o);
-  const auto alphabet = sets.train.is_text() ? data::alphabet_of(sets.train) : "";
+  const auto sets = tools::load_data(o);
+  const auto& alphabet = sets.alphabet;
   if (!alphabet.empty()) tools::prompt_of(o, alphabet);  // tells of a wrong one before training
 
   manual_seed(o.seed);
-  const auto model = models::make(o.model, sets.train.sample_shape, sets.train.classes);
+  const auto model = models::make(o.model, sets.sample_shape, sets.classes);
   auto* writer = dynamic_cast<models::LanguageModel*>(model.get());
   if (!o.init.empty()) load_weights(*model, o.init, alphabet);
 
-  const auto epoch_length = (sets.train.size() + o.batch_size - 1) / o.batch_size;
+  const auto epoch_length = (sets.train->size() + o.batch_size - 1) / o.batch_size;
   std::int64_t total = o.epochs || !o.steps ? o.epochs.value_or(5) * epoch_length : *o.steps;
   if (o.steps) total = std::min(total, *o.steps);
   const auto epochs = (total + epoch_length - 1) / epoch_length;
 
   std::optional<tools::TrainLog> log;
-  if (!o.log.empty()) log.emplace(o.log, words(sets.train).items, words(sets.train).per_sample);
+  if (!o.log.empty()) log.emplace(o.log, sets.items(), sets.per_sample());
   Curves curves;
   const bool epochs_on_stdout = !(os::is_terminal(os::Stream::output) && os::is_terminal(os::Stream::error));
 
@@ -242,7 +195,8 @@ int run(const TrainOptions& o) {
   fit.schedule = make_schedule(o, total);
   if (o.cycle_momentum) fit.momentum = optim::one_cycle_momentum(total);
   fit.precision = o.precision == "f16" ? Dtype::f16 : o.precision == "bf16" ? Dtype::bf16 : Dtype::f32;
-  fit.validation = sets.test;
+  fit.validation = *sets.test;
+  fit.workers = sets.workers;
   fit.shuffle = !o.no_shuffle;
   fit.seed = o.seed;
   fit.early_stopping = o.early_stopping;
@@ -270,7 +224,7 @@ int run(const TrainOptions& o) {
   fit.on_epoch = [&](const train::EpochMetrics& m) {
     curves.epochs.push_back({m.epoch, m.train_loss, m.validation->loss, m.validation->accuracy, m.seconds});
     if (log) log->epoch(m);
-    if (epochs_on_stdout) say(epoch_line(sets.train, m, epochs));
+    if (epochs_on_stdout) say(epoch_line(sets, m, epochs));
     if (writer) say(tools::shown_sample(o, *writer, alphabet));
   };
   if (log) {
@@ -281,16 +235,15 @@ int run(const TrainOptions& o) {
     fit.before_checkpoint = [&] { log->sync(); };
   }
 
-  const auto [items, held_out, per_sample] = words(sets.train);
-  say(fmt::format("{} with {} parameters on {}, {} training and {} {} {}", o.model, model->parameter_count(), sets.train.name,
-                  sets.train.size() * per_sample, sets.test.size() * per_sample, held_out, items));
+  say(fmt::format("{} with {} parameters on {}, {} training and {} {} {}", o.model, model->parameter_count(), sets.name,
+                  sets.train->size() * sets.per_sample(), sets.test->size() * sets.per_sample(), sets.held_out(), sets.items()));
   say(fmt::format("{}, {} rate {} {}, batches of {}, {} steps ({} {}); device {}", o.optimizer, o.schedule,
                   o.schedule == "one-cycle" ? "up to" : "of", *tools::optimizer_options(o).learning_rate, o.batch_size, total,
                   epochs, epochs == 1 ? "epoch" : "epochs", device.info().name));
 
   const auto start = std::chrono::steady_clock::now();
   Trace trace(device, o.trace);
-  const auto result = train::fit(*model, sets.train, fit);
+  const auto result = train::fit(*model, *sets.train, fit);
   device.finish();
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (result.interrupted && result.steps == steps_before) {
@@ -301,7 +254,7 @@ int run(const TrainOptions& o) {
 
   if (average) average->apply_to_module();
   io::save_safetensors(o.save, model->state_dict(), tools::metadata_of(o.model, alphabet));
-  if (!o.plot.empty()) draw(o, sets.train, curves, epoch_length);
+  if (!o.plot.empty()) draw(o, sets, curves, epoch_length);
   if (result.interrupted) {
     say(fmt::format("interrupted after step {}; weights saved to {}", result.steps, o.save));
     if (!o.checkpoint.empty()) say(fmt::format("--resume goes on from {}", o.checkpoint));
@@ -311,8 +264,10 @@ int run(const TrainOptions& o) {
   if (result.epochs.empty()) {
     say("nothing was left to train");
   } else {
-    say(result_line(sets.train, result, seconds));
+    say(result_line(sets, result, seconds));
   }
+  if (!sets.class_names.empty())
+    for (const auto& line : tools::class_report(*model, sets, o.batch_size)) say(line);
   say(fmt::format("weights saved to {}", o.save));
   trace.complete();
   return 0;

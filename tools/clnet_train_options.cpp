@@ -96,12 +96,19 @@ void define(CLI::App& app, TrainOptions& o) {
   };
   const char* group = "Data";
   option(group, "--data", o.data, "NAME|PATH",
-         "fashion-mnist, mnist, cifar10, or a folder with IDX or CIFAR-10 files; or a file of text for the char- models, whose "
-         "last tenth is the validation set (default: fashion-mnist)")
+         "fashion-mnist, mnist, cifar10, or a folder with IDX or CIFAR-10 files; or a folder with a folder of PNG, JPEG or BMP "
+         "files per class, of which a fifth is the test set unless there are folders train and test of such; or a file of text "
+         "for the char- models, whose last tenth is the validation set (default: fashion-mnist)")
       ->check(not_empty());
   option(group, "--normalize", o.normalize, "KIND",
          "none: pixels from 0 to 1; mean-std: minus the training set's mean, by its deviation, per channel (default: none)")
       ->check(one_of({"none", "mean-std"}));
+  option(group, "--image-size", o.image_size, "N",
+         "of a folder of image files: pixels of each side (default: 224 for resnet18, resnet50, vgg16 and mobilenetv2, else 32)")
+      ->check(count(4096));
+  app.add_flag("--augment", o.augment, "of a folder of image files: random cuts, mirroring and light in training")->group(group);
+  option(group, "--workers", o.workers, "N", "threads that make batches (default: 1; of a folder of image files, one per core)")
+      ->check(count(256));
   option(group, "--batch-size", o.batch_size, "N", "images per step (default: 128), or samples of a text (default: 32)")
       ->check(count());
   option(group, "--context", o.context, "N", "of a text: characters in a sample (default: 64)")->check(count(65536));
@@ -202,14 +209,13 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
-  for (const char* name : {"--data",        "--normalize", "--batch-size",     "--context",
-                           "--no-shuffle",  "--epochs",    "--steps",          "--optimizer",
-                           "--lr",          "--schedule",  "--decay-steps",    "--warmup-steps",
-                           "--momentum",    "--nesterov",  "--cycle-momentum", "--weight-decay",
-                           "--clip-norm",   "--precision", "--early-stopping", "--save",
-                           "--checkpoint",  "--log",       "--plot",           "--trace",
-                           "--tensorboard", "--csv",       "--metrics",        "--ema",
-                           "--accumulate"})
+  for (const char* name :
+       {"--image-size",   "--augment",     "--workers",      "--data",           "--normalize", "--batch-size",
+        "--context",      "--no-shuffle",  "--epochs",       "--steps",          "--optimizer", "--lr",
+        "--schedule",     "--decay-steps", "--warmup-steps", "--momentum",       "--nesterov",  "--cycle-momentum",
+        "--weight-decay", "--clip-norm",   "--precision",    "--early-stopping", "--save",      "--checkpoint",
+        "--log",          "--plot",        "--trace",        "--tensorboard",    "--csv",       "--metrics",
+        "--ema",          "--accumulate"})
     sample->excludes(app.get_option(name));
 }
 
@@ -219,6 +225,8 @@ void complete(TrainOptions& o) {
   if (o.model.empty() && (!o.sample || o.init.empty()))
     o.model = o.sample || std::filesystem::is_regular_file(o.data, ignored) ? "char-gpt" : "cnn";
   if (o.batch_size == 0) o.batch_size = models::is_language_model(o.model) ? 32 : 128;
+  const bool is_large = o.model == "resnet18" || o.model == "resnet50" || o.model == "vgg16" || o.model == "mobilenetv2";
+  if (!o.image_size) o.image_size = is_large ? 224 : 32;
   if (o.save.empty()) o.save = fmt::format("clnet-{}.safetensors", o.model);
 }
 
@@ -276,6 +284,7 @@ std::string contradiction(const TrainOptions& o) {
   if (o.top_p && *o.top_p > 1) return fmt::format("--top-p: {} is above 1", *o.top_p);
   if (o.top_p && !writes) return fmt::format("--top-p: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (const auto shared = file_of_two(o); !shared.empty()) return shared;
+  if (o.augment && writes) return fmt::format("--augment: is for images, not for {}", o.model);
   if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};
@@ -303,6 +312,8 @@ constexpr const char* examples = R"(Examples:
       the model cnn on Fashion-MNIST, 5 epochs, on the best device
   clnet-train --data ~/mnist --model keras-cnn --epochs 3 --plot curves.svg
       a folder with the four MNIST files
+  clnet-train --data flowers --model resnet18 --augment
+      a folder with a folder of photographs per class
   clnet-train --optimizer sgd --momentum 0.9 --schedule cosine --lr 0.05
   clnet-train --checkpoint run1 --checkpoint-steps 200 --log run1.jsonl
   clnet-train --checkpoint run1 --checkpoint-steps 200 --log run1.jsonl --resume

@@ -12,8 +12,10 @@ namespace clnet::tools {
 
 struct TrainOptions {
   std::string data = "fashion-mnist", normalize = "none";
-  bool no_shuffle = false;
-  std::optional<std::int64_t> context;  ///< given, after parse()
+  bool no_shuffle = false, augment = false;
+  std::optional<std::int64_t> image_size;  ///< given, after parse()
+  std::int64_t workers = 0;                ///< 0: as the data need
+  std::optional<std::int64_t> context;     ///< given, after parse()
 
   std::string model, init;  ///< model: empty where a file of weights says it
 

@@ -78,7 +78,7 @@ std::optional<Network> network_of(const std::string& word) {
 }
 
 /// Samples of zeros, as many as make a full batch and the last one of clnet-train's usual data.
-data::Dataset images(const Network& network, std::int64_t last) {
+data::ArrayDataset images(const Network& network, std::int64_t last) {
   constexpr std::int64_t classes = 10, usual_batch = 128;
   const auto count = network.batch ? *network.batch : usual_batch + last;
   return data::from_arrays(std::vector<float>(static_cast<std::size_t>(count * network.image.numel())), network.image,

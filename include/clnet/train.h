@@ -44,23 +44,30 @@ struct Step {
   std::vector<Tensor> outputs, labels;  ///< for the metrics
   Tensor count;  ///< how many numbers the loss is the mean of (one element), as its weight in evaluate(); undefined: the samples
 };
-/// The loss of a batch, for models of several inputs or outputs. It gets all tensors of the batch: samples, then labels or
-/// targets. It builds graph only.
-///   [&](nn::Module&, std::span<const Tensor> batch) -> train::Step {
+/// The loss of a batch, for models of several inputs or outputs. It builds graph only.
+///   [&](nn::Module&, const data::Batch& batch) -> train::Step {
 ///     const auto [classes, boxes] = model(batch[0]);
 ///     return {cross_entropy(classes, batch[1]) + mean(square(boxes)), {classes, boxes}, {batch[1]}};
 ///   }
-using StepFunction = std::function<Step(nn::Module& model, std::span<const Tensor> batch)>;
+using StepFunction = std::function<Step(nn::Module& model, const data::Batch& batch)>;
 
 /// Options of evaluate().
 struct EvaluateOptions {
   std::int64_t batch_size = 256;
+  /// Options of batches() of the same names.
+  std::int64_t workers = 1, prefetch = 2;
+  data::Collate collate = nullptr;
   std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;  ///< the mean over a batch; none: as above
   StepFunction step_function = nullptr;                                              ///< instead of `loss`
   std::vector<metrics::Metric> metrics = {};                                         ///< evaluated with states of their own
 };
 /// The same with options. Throws Error for `loss` beside `step_function`, and as metrics do.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options);
+
+/// How often each class was taken for which, by a model of classes in inference mode: row i has the samples of class i, and
+/// column j those of them with output j the largest. Throws as evaluate(), and Error for samples without one class each.
+CLNET_API std::vector<std::vector<std::int64_t>> confusion_matrix(nn::Module& model, const data::Dataset& dataset,
+                                                                  const data::BatchOptions& options = {.batch_size = 256});
 
 /// The metrics of one epoch.
 struct EpochMetrics {
@@ -147,10 +154,14 @@ struct FitOptions {
   /// f16 or bf16: model and loss run under Autocast, in training and validation. Parameters stay f32. For f16, an optimizer
   /// without a loss scale gets one.
   Dtype precision = Dtype::f32;
-  bool shuffle = true;
-  std::uint64_t seed = 0;                ///< seed of the shuffle and the augmentation
+  bool shuffle = true;                   ///< not of a stream
+  std::uint64_t seed = 0;                ///< seed of the shuffle, the augmentation and samples
   data::Augmentation augmentation = {};  ///< augmentation of the training samples
-  std::int64_t early_stopping = 0;       ///< stop when the validation loss has not improved for this many epochs; 0: never
+  /// Options of batches() of the same names. `length` is of training samples alone.
+  std::int64_t workers = 1, prefetch = 2;
+  data::Collate collate = nullptr;
+  std::function<std::int64_t(std::int64_t index)> length = nullptr;
+  std::int64_t early_stopping = 0;  ///< stop when the validation loss has not improved for this many epochs; 0: never
 
   std::vector<std::shared_ptr<Hook>> hooks = {};
 
@@ -191,10 +202,13 @@ struct FitResult {
 /// A resumed training gives the same numbers as one without a stop. It may get more epochs or steps than before. The schedules
 /// then count all of them, from the present step, and a line on stderr reports a difference.
 ///
+/// A stream that has a state() goes on where it was. Otherwise a resumed training begins a new epoch, and a line on stderr
+/// reports it. An epoch of a stream has any number of steps, so schedules need a number of steps from the caller.
+///
 /// Throws Error for options that contradict each other or are out of range, and when the loss is not finite. Before training it
 /// throws FileError for a checkpoint that is damaged or of another model or run, and for a folder that it cannot make or write
-/// to. A run is its batch size, seed, precision, samples, normalisation, augmentation, momenta and scheduled learning rates so
-/// far, its metrics and its hooks by name. Without a schedule the checkpoint's learning rate stays.
+/// to. A run is its batch size, seed, precision, the dataset's fingerprint, normalisation, augmentation, momenta and scheduled
+/// learning rates so far, its metrics and its hooks by name. Without a schedule the checkpoint's learning rate stays.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

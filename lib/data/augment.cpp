@@ -50,7 +50,7 @@ void move(std::span<T> planes, const Extent& image, std::int64_t down, std::int6
 
 }  // namespace
 
-void validate(const Augmentation& augmentation, const Dataset& dataset) {
+void validate(const Augmentation& augmentation, const ArrayDataset& dataset) {
   const auto invalid = [](const std::string& reason) { throw Error("batches: augmentation: " + reason); };
   if (augmentation.shift < 0) invalid(fmt::format("shift is {}, expected at least 0", augmentation.shift));
   if (!augmentation.flip && augmentation.shift == 0 && !augmentation.change) return;
@@ -64,7 +64,7 @@ void validate(const Augmentation& augmentation, const Dataset& dataset) {
   }
 }
 
-Augmenter::Augmenter(const Dataset& dataset, Augmentation augmentation, std::uint64_t seed, std::uint64_t epoch)
+Augmenter::Augmenter(const ArrayDataset& dataset, Augmentation augmentation, std::uint64_t seed, std::uint64_t epoch)
     : dataset_(dataset), augmentation_(std::move(augmentation)), seed_(seed), epoch_(epoch) {
   black_.resize(static_cast<std::size_t>(channels_of(dataset)), 0.0F);
   for (std::size_t c = 0; c < dataset.mean.size(); ++c) black_[c] = -dataset.mean[c] / dataset.std[c];

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t image_bytes = 3 * 32 * 32, record_bytes = 1 + image_bytes;
 constexpr std::uint64_t most_batch_bytes = std::uint64_t{1} << 30;  ///< of one file; an original batch has 30 MB
 
-void append(Dataset& dataset, const InputFile& file) {
+void append(ArrayDataset& dataset, const InputFile& file) {
   const auto records = static_cast<std::size_t>(file.size() / record_bytes);
   constexpr std::size_t chunk_records = 256;
   std::vector<std::uint8_t> chunk(std::min(chunk_records, records) * record_bytes);
@@ -32,7 +32,7 @@ void append(Dataset& dataset, const InputFile& file) {
 
 }  // namespace
 
-Dataset load_cifar10(const std::vector<std::filesystem::path>& files) {
+ArrayDataset load_cifar10(const std::vector<std::filesystem::path>& files) {
   if (files.empty()) throw Error("load_cifar10: no file given");
   std::deque<InputFile> opened;  // a deque: files cannot move
   std::size_t records = 0;
@@ -43,7 +43,7 @@ Dataset load_cifar10(const std::vector<std::filesystem::path>& files) {
     if (file.size() > most_batch_bytes) file.fail(fmt::format("has {} bytes, too many for a CIFAR-10 batch", file.size()));
     records += static_cast<std::size_t>(file.size() / record_bytes);
   }
-  Dataset dataset;
+  ArrayDataset dataset;
   dataset.name = "cifar10";
   dataset.sample_shape = {3, 32, 32};
   dataset.classes = 10;

@@ -1,87 +1,55 @@
-#include <array>
-#include <cmath>
+#include "clnet/data/dataset.h"
 
-#include "clnet/data.h"
-#include "clnet/error.h"
-#include "lib/data/gather.h"
+#include <fmt/format.h>
+
+#include "lib/base/checksum.h"
 
 namespace clnet::data {
 
-namespace {
+Array::Array(Shape shape, Dtype dtype, std::string name)
+    : shape(std::move(shape)),
+      dtype(dtype),
+      bytes(static_cast<std::size_t>(this->shape.numel()) * size_of(dtype)),
+      name(std::move(name)) {}
 
-Dataset of_samples(std::vector<float> samples, const Shape& sample_shape) {
-  Dataset dataset;
-  dataset.name = "arrays";
-  dataset.sample_shape = sample_shape;
-  dataset.floats = std::move(samples);
-  return dataset;
+Array::Array(const Tensor& tensor, std::string name) : Array(tensor.shape(), tensor.dtype(), std::move(name)) {
+  tensor.to_bytes(bytes.data(), bytes.size());
 }
 
-}  // namespace
-
-Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
-                    std::int64_t classes) {
-  return from_arrays(std::move(samples), sample_shape, std::move(labels), Shape{}, classes);
+void Array::require(Dtype wanted) const {
+  if (dtype != wanted)
+    throw DtypeError(
+        fmt::format("data::Array: values of {} were asked for, and it has {}", to_string(wanted), to_string(spec())));
 }
 
-Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
-                    const Shape& label_shape, std::int64_t classes) {
-  auto dataset = of_samples(std::move(samples), sample_shape);
-  dataset.labels = std::move(labels);
-  dataset.label_shape = label_shape;
-  dataset.classes = classes;
-  validate(dataset);
-  return dataset;
+void Array::require_count(std::size_t count) const {
+  if (std::cmp_not_equal(count, shape.numel()))
+    throw ShapeError(fmt::format("data::Array: {} values, expected {} for {}", count, shape.numel(), to_string(shape)));
 }
 
-Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<float> targets,
-                    const Shape& target_shape) {
-  auto dataset = of_samples(std::move(samples), sample_shape);
-  dataset.targets = std::move(targets);
-  dataset.target_shape = target_shape;
-  validate(dataset);
-  return dataset;
+void Stream::restore(const std::string&) { throw Error("data::Stream: restore() is not there, so a state leads nowhere"); }
+
+Example Dataset::get(std::int64_t, std::uint64_t) const { throw Error("data::Dataset: a dataset of a known size needs get()"); }
+
+std::unique_ptr<Stream> Dataset::iterate(std::uint64_t) const {
+  throw Error("data::Dataset: a dataset of unknown size needs iterate()");
 }
 
-void compute_normalization(const Dataset& dataset, std::vector<float>& mean, std::vector<float>& std) {
-  validate(dataset);
-  if (dataset.size() == 0) throw Error("compute_normalization: the dataset is empty");
-  const auto channels = static_cast<std::size_t>(channels_of(dataset)), samples = static_cast<std::size_t>(dataset.size());
-  const auto plane = static_cast<std::size_t>(dataset.sample_shape.numel()) / channels;
-  const auto count = static_cast<double>(samples) * static_cast<double>(plane);
-  // Results go to vectors of their own: `mean` and `std` may be the dataset's.
-  std::vector<float> means(channels), deviations(channels);
-  for (std::size_t c = 0; c < channels; ++c) {
-    double sum = 0, squares = 0, average = 0;
-    if (!dataset.bytes.empty()) {
-      std::array<std::uint64_t, 256> counts{};
-      for (std::size_t n = 0; n < samples; ++n) {
-        const auto* in = dataset.bytes.data() + (n * channels + c) * plane;
-        for (std::size_t i = 0; i < plane; ++i) ++counts[in[i]];
-      }
-      for (std::size_t v = 0; v < counts.size(); ++v) sum += static_cast<double>(counts[v]) * static_cast<double>(v) / 255.0;
-      average = sum / count;
-      for (std::size_t v = 0; v < counts.size(); ++v) {
-        const double distance = static_cast<double>(v) / 255.0 - average;
-        squares += static_cast<double>(counts[v]) * distance * distance;
-      }
-    } else {
-      const auto each = [&](auto&& use) {
-        for (std::size_t n = 0; n < samples; ++n) {
-          const float* in = dataset.floats.data() + (n * channels + c) * plane;
-          for (std::size_t i = 0; i < plane; ++i) use(static_cast<double>(in[i]));
-        }
-      };
-      each([&](double x) { sum += x; });
-      average = sum / count;
-      each([&](double x) { squares += (x - average) * (x - average); });
-    }
-    means[c] = static_cast<float>(average);
-    const auto deviation = static_cast<float>(std::sqrt(squares / count));
-    deviations[c] = deviation > 0 ? deviation : 1.0f;
-  }
-  mean = std::move(means);
-  std = std::move(deviations);
+std::string Dataset::name_of(std::int64_t index) const { return fmt::format("sample {}", index); }
+
+std::string Dataset::fingerprint() const {
+  const auto count = size();
+  if (count == unknown) return "a stream";
+  Checksum names;
+  for (std::int64_t i = 0; i < count; ++i) names.add(name_of(i));
+  auto text = fmt::format("{} samples, names {}", count, names.text());
+  if (count == 0) return text;
+  const auto describe = [&](std::int64_t index) {
+    std::string parts;
+    for (const auto& array : get(index, 0)) parts += fmt::format(" {}{}", array.name, to_string(array.spec()));
+    return parts;
+  };
+  return text + fmt::format(", from{} to{}", describe(0), describe(count - 1));
 }
 
 }  // namespace clnet::data

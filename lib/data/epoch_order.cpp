@@ -1,5 +1,6 @@
 #include "lib/data/epoch_order.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -46,6 +47,51 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, bool shuffle, std::uin
   Random random(seed, epoch);
   for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
   return order;
+}
+
+void sort_by_length(std::vector<std::int64_t>& order, const BatchOptions& options, std::int64_t pool) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> keyed;
+  keyed.reserve(order.size());
+  for (const auto index : order) keyed.emplace_back(options.length(index), index);
+  const auto batch = static_cast<std::size_t>(options.batch_size);
+  const auto full = keyed.size() / batch;  // batches
+  const auto shorter = [](const auto& a, const auto& b) { return a.first < b.first; };
+  if (!options.shuffle) {
+    std::stable_sort(keyed.begin(), keyed.end(), shorter);
+    std::transform(keyed.begin(), keyed.end(), order.begin(), [](const auto& key) { return key.second; });
+    return;
+  }
+  // Another seed than the order's.
+  Random random(options.seed ^ step, options.epoch);
+  const auto place = [](std::size_t at) { return static_cast<std::ptrdiff_t>(at); };
+  auto out = order.begin();
+  for (std::size_t first = 0; first <= full; first += static_cast<std::size_t>(pool)) {
+    const auto last = std::min(first + static_cast<std::size_t>(pool), full);
+    const auto begin = keyed.begin() + place(first * batch);
+    std::stable_sort(begin, last == full ? keyed.end() : keyed.begin() + place(last * batch), shorter);
+    std::vector<std::size_t> batches(last - first);
+    std::iota(batches.begin(), batches.end(), std::size_t{0});
+    for (std::size_t left = batches.size(); left > 1; --left) std::swap(batches[left - 1], batches[random.below(left)]);
+    for (const auto chosen : batches)
+      out = std::transform(begin + place(chosen * batch), begin + place((chosen + 1) * batch), out,
+                           [](const auto& key) { return key.second; });
+  }
+  std::transform(keyed.begin() + place(full * batch), keyed.end(), out, [](const auto& key) { return key.second; });
+}
+
+std::vector<std::int64_t> EpochBatches::next() {
+  const auto end = options_.drop_last ? samples_ - samples_ % options_.batch_size : samples_;
+  if (order_.empty()) {
+    if (options_.start > end / options_.batch_size) return {};  // also keeps the product below from overflowing
+    order_ = epoch_order(samples_, options_.shuffle, options_.seed, options_.epoch);
+    if (options_.length) sort_by_length(order_, options_);
+    first_ = options_.start * options_.batch_size;
+  }
+  if (first_ >= end) return {};
+  const auto begin = order_.begin() + first_;
+  const auto count = std::min(options_.batch_size, end - first_);
+  first_ += count;
+  return {begin, begin + count};
 }
 
 std::int64_t epoch_shift(std::int64_t length, bool shuffle, std::uint64_t seed, std::uint64_t epoch) {

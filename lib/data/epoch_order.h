@@ -4,10 +4,30 @@
 #include <cstdint>
 #include <vector>
 
+#include "clnet/data/batches.h"
+
 namespace clnet::data {
 
 /// 0..count-1, shuffled by a generator of our own: the same seed and epoch give the same order on every machine and compiler.
 std::vector<std::int64_t> epoch_order(std::int64_t count, bool shuffle, std::uint64_t seed, std::uint64_t epoch);
+
+/// Sorts pools of `pool` batches by the samples' lengths where the epoch is shuffled, and shuffles the batches of each; else all
+/// samples. The last batch, if it is not full, stays the last.
+void sort_by_length(std::vector<std::int64_t>& order, const BatchOptions& options, std::int64_t pool = 64);
+
+/// The samples of each batch of an epoch, one batch after the other.
+class EpochBatches {
+ public:
+  EpochBatches(std::int64_t samples, const BatchOptions& options) : samples_(samples), options_(options) {}
+  /// Nothing at the end.
+  std::vector<std::int64_t> next();
+
+ private:
+  const std::int64_t samples_;
+  const BatchOptions options_;
+  std::vector<std::int64_t> order_;  ///< made by the first next()
+  std::int64_t first_ = 0;           ///< of the next batch
+};
 
 /// By how many characters a text's samples are shifted in an epoch: 0..length-1, 0 where it is not shuffled.
 std::int64_t epoch_shift(std::int64_t length, bool shuffle, std::uint64_t seed, std::uint64_t epoch);

@@ -50,7 +50,7 @@ std::optional<int> cifar_batch(std::string_view name) {
   return error == std::errc() && rest == end && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-Dataset load_idx_folder(const fs::path& folder, const std::vector<std::string>& names, Split split) {
+ArrayDataset load_idx_folder(const fs::path& folder, const std::vector<std::string>& names, Split split) {
   const std::string_view part = split == Split::train ? "train" : "t10k";
   const auto find = [&](std::string_view content, std::string_view kind) {
     const auto stem = fmt::format("{}-{}", part, content);
@@ -61,7 +61,7 @@ Dataset load_idx_folder(const fs::path& folder, const std::vector<std::string>& 
   return load_idx(images, labels);
 }
 
-Dataset load_cifar_folder(const fs::path& folder, const std::vector<std::string>& names, Split split) {
+ArrayDataset load_cifar_folder(const fs::path& folder, const std::vector<std::string>& names, Split split) {
   if (split == Split::test) {
     if (!contains(names, "test_batch.bin"))
       throw FileError(fmt::format("{}: there is no test_batch.bin in it, which holds CIFAR-10's test set", folder.string()));
@@ -87,9 +87,9 @@ fs::path data_folder(std::string_view name) {
 
 }  // namespace
 
-Dataset load_folder(const fs::path& folder, Split split) {
+ArrayDataset load_folder(const fs::path& folder, Split split) {
   const auto names = names_in(folder);
-  Dataset dataset;
+  ArrayDataset dataset;
   if (std::any_of(names.begin(), names.end(), [&](const std::string& name) {
         return name.starts_with("train-images") || name.starts_with("train-labels") || name.starts_with("t10k-");
       })) {
@@ -106,7 +106,7 @@ Dataset load_folder(const fs::path& folder, Split split) {
   return dataset;
 }
 
-Dataset fashion_mnist(Split split) {
+ArrayDataset fashion_mnist(Split split) {
   fs::path folder = debian_fashion_mnist;
   std::error_code error;
   if (env::text("CLNET_DATA_DIR") && fs::exists(data_folder("fashion-mnist"), error)) {
@@ -124,14 +124,14 @@ Dataset fashion_mnist(Split split) {
   return dataset;
 }
 
-Dataset mnist(Split split) {
+ArrayDataset mnist(Split split) {
   auto dataset = load_folder(data_folder("mnist"), split);
   dataset.name = "mnist";
   dataset.class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
   return dataset;
 }
 
-Dataset cifar10(Split split) {
+ArrayDataset cifar10(Split split) {
   auto dataset = load_folder(data_folder("cifar10"), split);
   dataset.name = "cifar10";
   return dataset;

@@ -11,11 +11,11 @@
 namespace clnet::data {
 namespace {
 
-[[noreturn]] void invalid(const Dataset& dataset, std::string_view reason) {
+[[noreturn]] void invalid(const ArrayDataset& dataset, std::string_view reason) {
   throw Error(fmt::format("dataset {}: {}", dataset.name.empty() ? "(without a name)" : dataset.name, reason));
 }
 
-void validate_text(const Dataset& dataset) {
+void validate_text(const ArrayDataset& dataset) {
   if (!dataset.bytes.empty() || !dataset.floats.empty() || !dataset.labels.empty() || !dataset.targets.empty() ||
       !dataset.mean.empty())
     invalid(dataset, "a text is given beside samples, labels or a normalisation");
@@ -31,16 +31,16 @@ void validate_text(const Dataset& dataset) {
 
 }  // namespace
 
-std::int64_t Dataset::size() const {
+std::int64_t ArrayDataset::size() const {
   if (!targets.empty()) return static_cast<std::int64_t>(targets.size()) / std::max<std::int64_t>(target_shape.numel(), 1);
   if (!is_text()) return static_cast<std::int64_t>(labels.size()) / std::max<std::int64_t>(label_shape.numel(), 1);
   const auto length = sample_shape.rank() == 1 ? std::max<std::int64_t>(sample_shape[0], 1) : 1;
   return (static_cast<std::int64_t>(text.size()) - 1) / length;
 }
 
-std::int64_t channels_of(const Dataset& dataset) { return dataset.sample_shape.rank() == 0 ? 1 : dataset.sample_shape[0]; }
+std::int64_t channels_of(const ArrayDataset& dataset) { return dataset.sample_shape.rank() == 0 ? 1 : dataset.sample_shape[0]; }
 
-void validate(const Dataset& dataset) {
+void validate(const ArrayDataset& dataset) {
   if (dataset.is_text()) return validate_text(dataset);
   if (!dataset.bytes.empty() && !dataset.floats.empty())
     invalid(dataset, "both bytes and floats are given, expected one of them");
@@ -74,7 +74,7 @@ void validate(const Dataset& dataset) {
                                    dataset.std[c], c));
 }
 
-Gather::Gather(const Dataset& dataset)
+Gather::Gather(const ArrayDataset& dataset)
     : dataset_(dataset), planes_(dataset.mean.empty() ? 1 : static_cast<std::size_t>(channels_of(dataset))) {
   plane_ = static_cast<std::size_t>(dataset.sample_shape.numel()) / planes_;
   if (dataset.bytes.empty()) return;
@@ -128,6 +128,24 @@ void Gather::characters(std::span<const std::int64_t> indices, std::int64_t shif
 
 void Gather::next_characters(std::span<const std::int64_t> indices, std::int64_t shift, std::int32_t* out) const {
   pieces(indices, shift, 1, out);
+}
+
+Example Gather::example(std::int64_t index, std::int64_t shift) const {
+  const std::span one(&index, 1);
+  Example result;
+  if (dataset_.is_text()) {
+    for (const std::int64_t ahead : {0, 1}) {
+      Array& array = result.emplace_back(dataset_.sample_shape, Dtype::i32);
+      pieces(one, shift, ahead, array.values<std::int32_t>().data());
+    }
+    return result;
+  }
+  images(one, result.emplace_back(dataset_.sample_shape, Dtype::f32).values<float>().data());
+  if (dataset_.targets.empty())
+    labels(one, result.emplace_back(dataset_.label_shape, Dtype::i32).values<std::int32_t>().data());
+  else
+    targets(one, result.emplace_back(dataset_.target_shape, Dtype::f32).values<float>().data());
+  return result;
 }
 
 }  // namespace clnet::data

@@ -10,14 +10,14 @@
 namespace clnet::data {
 
 /// Throws Error, naming the dataset, when its parts do not fit together: number of values, labels, channels, mean and std.
-void validate(const Dataset& dataset);
+void validate(const ArrayDataset& dataset);
 /// Extent 0 of the samples, 1 for scalars.
-std::int64_t channels_of(const Dataset& dataset);
+std::int64_t channels_of(const ArrayDataset& dataset);
 
 /// `dataset` must be valid and outlive it.
 class Gather {
  public:
-  explicit Gather(const Dataset& dataset);
+  explicit Gather(const ArrayDataset& dataset);
   /// {indices.size(), ...sample_shape} floats.
   void images(std::span<const std::int64_t> indices, float* out) const;
   /// {indices.size(), ...label_shape}, and of a dataset of targets {indices.size(), ...target_shape}.
@@ -28,10 +28,13 @@ class Gather {
   /// And those that follow each of them.
   void next_characters(std::span<const std::int64_t> indices, std::int64_t shift, std::int32_t* out) const;
 
+  /// One sample with its labels, targets or following characters.
+  Example example(std::int64_t index, std::int64_t shift) const;
+
  private:
   void pieces(std::span<const std::int64_t> indices, std::int64_t shift, std::int64_t ahead, std::int32_t* out) const;
 
-  const Dataset& dataset_;
+  const ArrayDataset& dataset_;
   std::size_t planes_ = 1;    ///< a sample's channels that are converted differently
   std::size_t plane_ = 0;     ///< values of one
   std::vector<float> table_;  ///< u8 only: what each of 256 values becomes, per plane

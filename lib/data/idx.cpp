@@ -31,7 +31,7 @@ std::vector<std::uint32_t> read_header(ByteSource& source, std::uint32_t magic, 
 
 }  // namespace
 
-Dataset load_idx(const std::filesystem::path& images, const std::filesystem::path& labels, std::int64_t classes) {
+ArrayDataset load_idx(const std::filesystem::path& images, const std::filesystem::path& labels, std::int64_t classes) {
   if (classes < 1) throw Error(fmt::format("load_idx: classes is {}, expected at least 1", classes));
   ByteSource image_source(images), label_source(labels);
   const auto image_header = read_header(image_source, image_magic, "images");
@@ -46,7 +46,7 @@ Dataset load_idx(const std::filesystem::path& images, const std::filesystem::pat
     label_source.fail(
         fmt::format("its header tells of {} labels, expected {}, one per image of {}", label_header[0], count, images.string()));
 
-  Dataset dataset;
+  ArrayDataset dataset;
   dataset.name = images.parent_path().filename().string();
   dataset.sample_shape = {1, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
   dataset.classes = classes;

@@ -34,7 +34,7 @@ std::string alphabet_of(std::string_view text) {
   return alphabet;
 }
 
-std::string alphabet_of(const Dataset& text) {
+std::string alphabet_of(const ArrayDataset& text) {
   std::string alphabet;
   for (const auto& character : text.class_names) alphabet += character;
   return alphabet;
@@ -58,11 +58,11 @@ std::vector<std::int32_t> encode(std::string_view text, std::string_view alphabe
   return result;
 }
 
-Dataset from_text(std::string_view text, std::string_view alphabet, std::int64_t length) {
+ArrayDataset from_text(std::string_view text, std::string_view alphabet, std::int64_t length) {
   if (length < 1) throw Error(fmt::format("from_text: samples of {} characters cannot be", length));
   if (std::cmp_less_equal(text.size(), length))
     throw Error(fmt::format("a text of {} characters has no sample of {} and one that follows", text.size(), length));
-  Dataset dataset;
+  ArrayDataset dataset;
   dataset.name = "text";
   dataset.sample_shape = {length};
   dataset.text = encode(text, alphabet);
@@ -71,7 +71,7 @@ Dataset from_text(std::string_view text, std::string_view alphabet, std::int64_t
   return dataset;
 }
 
-Dataset load_text(const fs::path& path, Split split, std::int64_t length) {
+ArrayDataset load_text(const fs::path& path, Split split, std::int64_t length) {
   const auto content = file::read(path, most_text_bytes);
   const auto fail = [&](std::string_view what) -> void { throw FileError(fmt::format("{}: {}", path.string(), what)); };
   if (content.empty()) fail("is empty");

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -19,6 +18,7 @@
 #include "clnet/io.h"
 #include "clnet/ops.h"
 #include "lib/base/file.h"
+#include "lib/base/input_file.h"
 #include "lib/base/log.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/io/checkpoint.h"
@@ -26,7 +26,6 @@
 namespace clnet::train {
 
 namespace fs = std::filesystem;
-using io::Checksum;
 
 namespace {
 
@@ -107,6 +106,25 @@ bool is_stretched(const std::string& before, double largest, std::int64_t steps,
   return largest == 0 || steps < planned / 2 || largest_now <= top * largest;
 }
 
+/// Any bytes as text, two characters each.
+std::string to_hexadecimal(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+std::optional<std::string> from_hexadecimal(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    unsigned char byte = 0;
+    const char* end = text.data() + std::min(i + 2, text.size());
+    const auto [rest, code] = std::from_chars(text.data() + i, end, byte, 16);
+    if (code != std::errc() || rest != end || text.size() % 2 != 0) return std::nullopt;
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
 /// Reads a checkpoint's metadata; every fault names the file.
 class Reader {
  public:
@@ -172,23 +190,9 @@ void prepare(const fs::path& folder) {
 
 }  // namespace
 
-std::string dataset_checksum(const data::Dataset& dataset) {
-  const auto bytes = [](const auto& values) { return std::as_bytes(std::span(values)); };
-  Checksum sum;
-  for (const auto part : {bytes(dataset.bytes), bytes(dataset.floats), bytes(dataset.labels), bytes(dataset.targets)})
-    sum.add(part.data(), part.size());
-  sum.add(to_string(dataset.sample_shape));
-  if (dataset.label_shape.rank() > 0) sum.add(to_string(dataset.label_shape));
-  if (!dataset.targets.empty()) sum.add(to_string(dataset.target_shape));
-  if (dataset.is_text()) {
-    sum.add(std::as_bytes(std::span(dataset.text)).data(), dataset.text.size() * sizeof dataset.text[0]);
-    for (const auto& character : dataset.class_names) sum.add(character);
-  }
-  return sum.text();
-}
-
 std::string normalization_text(const data::Dataset& dataset) {
-  return fmt::format("{:a} and {:a}", fmt::join(dataset.mean, ", "), fmt::join(dataset.std, ", "));
+  const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset);
+  return arrays ? fmt::format("{:a} and {:a}", fmt::join(arrays->mean, ", "), fmt::join(arrays->std, ", ")) : "";
 }
 
 std::string augmentation_text(const data::Augmentation& augmentation) {
@@ -242,6 +246,8 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"largest momenta", exact(largest_so_far(settings_.momentum, position.steps))},
                     {"solvers", exec::PlanCache::of(*context_of(Device::current())).choices()}};
   if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
+  if (position.stream_state) metadata["stream state"] = to_hexadecimal(*position.stream_state);
+  if (settings_.by_length) metadata["by length"] = "1";
   std::vector<Tensor> values;
   for (const auto& [name, tensor] : tensors) values.push_back(tensor);
   eval(values);  // all in one plan
@@ -265,7 +271,12 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   const auto precision = found == content.metadata.end() ? "f32" : found->second;
   if (precision != settings_.precision)
     reader.fail(fmt::format("was made with precision {}, not {}; it goes on only with the same", precision, settings_.precision));
-  reader.require_same_text("dataset", settings_.dataset, "other samples or labels");
+  if (reader.text("dataset") != settings_.dataset)
+    reader.fail(fmt::format("was made with other samples or labels ({}, now {}); it goes on only with the same",
+                            in_quotes(reader.text("dataset")), in_quotes(settings_.dataset)));
+  if (content.metadata.contains("by length") != settings_.by_length)
+    reader.fail(fmt::format("was made with samples {}sorted by length; it goes on only with the same",
+                            settings_.by_length ? "not " : ""));
   reader.require_same_text("normalization", settings_.normalization, "images normalised otherwise");
   // Checkpoints from before there was any do not speak of it.
   content.metadata.try_emplace("augmentation", augmentation_text({}));
@@ -288,6 +299,10 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
                     .best_loss = std::nullopt,
                     .stale_epochs = reader.integer<std::int64_t>("stale epochs")};
   if (content.metadata.contains("best loss")) position.best_loss = reader.real("best loss");
+  if (content.metadata.contains("stream state")) {
+    position.stream_state = from_hexadecimal(reader.text("stream state"));
+    if (!position.stream_state) reader.fail("'stream state' is no hexadecimal text");
+  }
   // Checkpoints from before momenta had schedules do not speak of them.
   content.metadata.try_emplace("momenta", without_schedule);
   // Those from before a plan could grow do not speak of it, and keep to their schedule.
@@ -311,9 +326,10 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   follow("momenta", settings_.momentum, "momentum");
   const auto solvers = content.metadata.find("solvers");
   const RandomState random{reader.integer<std::uint64_t>("random seed"), reader.integer<std::uint64_t>("random offset")};
-  const auto per_epoch = batches_per_epoch(settings_.samples, settings_.batch_size);
-  if (position.epoch_steps > per_epoch || position.epochs > position.steps / per_epoch ||
-      position.steps - position.epochs * per_epoch != position.epoch_steps)
+  const auto per_epoch = std::max<std::int64_t>(1, batches_per_epoch(settings_.samples, settings_.batch_size));
+  const bool is_stream = settings_.samples == 0;
+  if (!is_stream && (position.epoch_steps > per_epoch || position.epochs > position.steps / per_epoch ||
+                     position.steps - position.epochs * per_epoch != position.epoch_steps))
     reader.fail(fmt::format("contradicts itself: {} steps are not {} epochs of {} and {} more", position.steps, position.epochs,
                             per_epoch, position.epoch_steps));
 

@@ -20,30 +20,32 @@ namespace clnet::train {
 
 /// How far training has come.
 struct Position {
-  std::int64_t steps = 0;           ///< since the start of training
-  std::int64_t epochs = 0;          ///< complete with their validation
-  std::int64_t epoch_steps = 0;     ///< of the epoch that is under way
-  double epoch_loss = 0;            ///< the sum of their losses
-  std::optional<double> best_loss;  ///< of all validations so far
-  std::int64_t stale_epochs = 0;    ///< since the best one
+  std::int64_t steps = 0;                                  ///< since the start of training
+  std::int64_t epochs = 0;                                 ///< complete with their validation
+  std::int64_t epoch_steps = 0;                            ///< of the epoch that is under way
+  double epoch_loss = 0;                                   ///< the sum of their losses
+  std::optional<double> best_loss;                         ///< of all validations so far
+  std::int64_t stale_epochs = 0;                           ///< since the best one
+  std::optional<std::string> stream_state = std::nullopt;  ///< of a stream that has states: behind the last step's batch
 };
 
 /// What must be the same for the numbers to be the same. Only schedules may differ, where more steps are planned than before.
 struct RunSettings {
-  std::int64_t batch_size = 0, samples = 0;
+  std::int64_t batch_size = 0;
+  std::int64_t samples = 0;  ///< 0: a stream
   bool shuffle = true;
   std::uint64_t seed = 0;
   std::string precision = "f32";
-  std::string dataset = {};        ///< a check sum of its samples and labels
+  std::string dataset = {};        ///< its fingerprint
   std::string normalization = {};  ///< means and deviations
   std::string augmentation = {};
+  bool by_length = false;                                       ///< batches hold samples of similar lengths
   std::string hooks = {}, metrics = {};                         ///< their names
   std::int64_t planned_steps = 0;                               ///< in all; more than before is another plan for the same run
   std::function<double(std::int64_t step)> rate = nullptr;      ///< the learning rate's schedule, or none
   std::function<double(std::int64_t step)> momentum = nullptr;  ///< the momentum's, or none
 };
-/// The settings that follow from a dataset; its content is read once.
-std::string dataset_checksum(const data::Dataset& dataset);
+/// Of a dataset in memory; others have none.
 std::string normalization_text(const data::Dataset& dataset);
 /// A function of the caller's own counts as any other.
 std::string augmentation_text(const data::Augmentation& augmentation);

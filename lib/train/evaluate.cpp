@@ -35,6 +35,12 @@ Tensor loss_of_classes(const Tensor& output, const Tensor& labels, const CrossEn
   return cross_entropy(flatten(output, 0, -2), flatten(labels, 0, -1), options);
 }
 
+/// Whether each label counts: a label that does not has neighbours, as pixels have.
+bool all_count(const data::Dataset& dataset) {
+  const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset);
+  return arrays && arrays->label_shape.rank() == 0;
+}
+
 }  // namespace
 
 void require_fitting(const Tensor& output, const Tensor& labels) {
@@ -60,32 +66,32 @@ void require_names(std::span<const metrics::Metric> metrics) {
 }
 
 void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset) {
-  if (is_floating(labels.dtype())) return;
+  const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset);
+  if (!arrays || is_floating(labels.dtype())) return;
   const auto classes = output.size(*class_dim(output, labels));
-  if (classes >= dataset.classes) return;
-  const auto& all = dataset.is_text() ? dataset.text : dataset.labels;
+  if (classes >= arrays->classes) return;
+  const auto& all = arrays->is_text() ? arrays->text : arrays->labels;
   const auto found = std::find_if(all.begin(), all.end(), [&](std::int32_t label) { return label >= classes; });
   if (found == all.end()) return;
   const auto place = found - all.begin();
   throw Error(fmt::format("train: {}, and the model gives {} classes",
-                          dataset.is_text() ? fmt::format("character {} of the text is number {}", place, *found)
+                          arrays->is_text() ? fmt::format("character {} of the text is number {}", place, *found)
                                             : fmt::format("label {} of sample {} is no class", *found,
                                                           place / std::max<std::int64_t>(1, labels.numel() / labels.size(0))),
                           classes));
 }
 
 Loss default_loss(const data::Dataset& dataset) {
-  if (!dataset.targets.empty())
-    return [](const Tensor& output, const Tensor& targets) { return mean(square(cast(output, Dtype::f32) - targets)); };
-  if (dataset.label_shape.rank() == 0)
-    return [](const Tensor& output, const Tensor& labels) { return loss_of_classes(output, labels, {}); };
-  return [](const Tensor& output, const Tensor& labels) {
-    const auto total = loss_of_classes(cast(output, Dtype::f32), labels, {.reduction = Reduction::sum});
-    return total / maximum(sum(cast(greater_equal(labels, 0), Dtype::f32)), 1.0);
+  return [all = all_count(dataset)](const Tensor& output, const Tensor& labels) {
+    if (is_floating(labels.dtype())) return mean(square(cast(output, Dtype::f32) - labels));
+    const auto classes = labels.dtype() == Dtype::i64 ? labels : cast(labels, Dtype::i32);
+    if (all || labels.rank() == 1) return loss_of_classes(output, classes, {});
+    const auto total = loss_of_classes(cast(output, Dtype::f32), classes, {.reduction = Reduction::sum});
+    return total / maximum(sum(cast(greater_equal(classes, 0), Dtype::f32)), 1.0);
   };
 }
 
-Step step_of(nn::Module& model, std::span<const Tensor> batch, const StepFunction& function, const Loss& loss,
+Step step_of(nn::Module& model, const data::Batch& batch, const StepFunction& function, const Loss& loss, bool own_loss,
              const data::Dataset* of) {
   if (function) {
     auto step = function(model, batch);
@@ -94,24 +100,30 @@ Step step_of(nn::Module& model, std::span<const Tensor> batch, const StepFunctio
                               step.loss.defined() ? to_string(step.loss.spec()) : "no loss"));
     return step;
   }
-  const auto output = model(batch[0]);
-  require_fitting(output, batch[1]);
-  if (of) require_classes(output, batch[1], *of);
-  return {loss(output, batch[1]), {output}, {batch[1]}};
+  const auto output = model(batch.images);
+  const auto& labels = batch.labels;
+  if (!labels.defined()) {
+    if (!own_loss) throw Error("train: samples have one array and no labels, so a loss of your own is needed");
+    return {loss(output, labels), {output}, {}};
+  }
+  require_fitting(output, labels);
+  if (of && !own_loss) require_classes(output, labels, *of);
+  return {loss(output, labels), {output}, {labels}};
 }
 
 std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options,
                                    const std::function<bool()>& stop) {
   if (dataset.size() == 0) throw Error("train::evaluate: the dataset is empty");
   if (options.loss && options.step_function) throw Error("train::evaluate: a loss beside a step function, which has its own");
-  const bool plain = !options.step_function;
   const auto loss = options.loss ? options.loss : default_loss(dataset);
   require_names(options.metrics);
   std::vector<metrics::Metric> measures;
   for (const auto& metric : options.metrics) measures.push_back(metric.fresh());
+  const bool all = all_count(dataset);
   const nn::KeptModes kept(model);
   model.inference();
   double loss_sum = 0, correct = 0, count = 0;
+  bool has_accuracy = false, begun = false;
   std::vector<BatchSums> waiting;
   const auto read = [&] {
     for (const auto& sums : waiting) {
@@ -123,27 +135,34 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     }
     waiting.clear();
   };
-  for (const auto& [images, labels] : data::batches(dataset, {.batch_size = options.batch_size})) {
+  const data::BatchOptions batches{
+      .batch_size = options.batch_size, .workers = options.workers, .prefetch = options.prefetch, .collate = options.collate};
+  for (const data::Batch& batch : data::batches(dataset, batches)) {
     if (stop()) return std::nullopt;
-    const std::vector<Tensor> batch{images, labels};
-    const bool first = count == 0 && waiting.empty();
-    const auto step = step_of(model, batch, options.step_function, loss, first && !options.loss ? &dataset : nullptr);
-    Part part{step.loss, {}, step.count, plain ? labels.numel() : images.size(0)};
-    if (plain && !is_floating(labels.dtype())) part.correct = count_correct(step.outputs[0], labels);
-    if (plain && dataset.label_shape.rank() > 0) part.counted = sum(cast(greater_equal(labels, 0), Dtype::f32));
+    const auto step =
+        step_of(model, batch, options.step_function, loss, static_cast<bool>(options.loss), begun ? nullptr : &dataset);
+    begun = true;
+    const auto& labels = batch.labels;
+    const bool has_labels = !options.step_function && labels.defined();
+    BatchSums sums{step.loss, {}, step.count, has_labels ? labels.numel() : batch.images.size(0)};
+    if (has_labels && !is_floating(labels.dtype())) {
+      has_accuracy = true;
+      sums.correct = count_correct(step.outputs[0], labels);
+      if (!all && labels.rank() > 1) sums.counted = sum(cast(greater_equal(labels, 0), Dtype::f32));
+    }
     auto wanted = metrics::update(measures, step.outputs, step.labels);
-    for (const auto* tensor : {&part.loss, &part.correct, &part.counted})
+    for (const auto* tensor : {&sums.loss, &sums.correct, &sums.counted})
       if (tensor->defined()) wanted.push_back(*tensor);
     eval(wanted);
-    for (auto* tensor : {&part.loss, &part.correct, &part.counted})
+    for (auto* tensor : {&sums.loss, &sums.correct, &sums.counted})
       if (tensor->defined()) *tensor = tensor->detach();
     for (auto& metric : measures) metric.detach();
-    waiting.push_back(std::move(part));
+    waiting.push_back(std::move(sums));
     if (waiting.size() == most_waiting) read();
   }
   read();
-  return Evaluation{loss_sum / count,
-                    plain && dataset.targets.empty() ? correct / count : std::numeric_limits<double>::quiet_NaN(),
+  if (!begun) throw Error("train::evaluate: the dataset is empty");
+  return Evaluation{loss_sum / count, has_accuracy ? correct / count : std::numeric_limits<double>::quiet_NaN(),
                     metrics::results(measures)};
 }
 
@@ -153,6 +172,31 @@ Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const Evalu
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {
   return evaluate(model, dataset, EvaluateOptions{.batch_size = batch_size});
+}
+
+std::vector<std::vector<std::int64_t>> confusion_matrix(nn::Module& model, const data::Dataset& dataset,
+                                                        const data::BatchOptions& options) {
+  const nn::KeptModes kept(model);
+  model.inference();
+  std::vector<std::vector<std::int64_t>> counts;
+  for (const data::Batch& batch : data::batches(dataset, options)) {
+    const auto& labels = batch.labels;
+    if (!labels.defined() || labels.rank() != 1 || is_floating(labels.dtype()))
+      throw Error("train::confusion_matrix: samples need one class each");
+    const auto output = model(batch.images);
+    require_fitting(output, labels);
+    const auto classes = static_cast<std::size_t>(output.size(1));
+    counts.resize(classes, std::vector<std::int64_t>(classes));
+    const auto found = cast(argmax(output, 1), Dtype::i64).to_vector<std::int64_t>();
+    const auto wanted = cast(labels, Dtype::i64).to_vector<std::int64_t>();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] < 0 || std::cmp_greater_equal(wanted[i], classes))
+        throw Error(fmt::format("train::confusion_matrix: label {} is none of {} classes", wanted[i], classes));
+      ++counts[static_cast<std::size_t>(wanted[i])][static_cast<std::size_t>(found[i])];
+    }
+  }
+  if (counts.empty()) throw Error("train::confusion_matrix: the dataset is empty");
+  return counts;
 }
 
 double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {

@@ -63,7 +63,8 @@ class Fit {
         run_{.model = model, .optimizer = options.optimizer},
         hooks_(options.hooks, run_) {
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
-    epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
+    is_stream_ = dataset.size() == data::Dataset::unknown;
+    epoch_length_ = is_stream_ ? 0 : batches_per_epoch(dataset.size(), options.batch_size);
     run_.epoch_length = epoch_length_;
     run_.has_schedule = static_cast<bool>(options.schedule);
     run_.has_validation = options.validation.has_value();
@@ -75,13 +76,14 @@ class Fit {
     if (!options.checkpoint.empty())
       checkpoint_.emplace(options.checkpoint,
                           RunSettings{.batch_size = options.batch_size,
-                                      .samples = dataset.size(),
-                                      .shuffle = options.shuffle,
+                                      .samples = is_stream_ ? 0 : dataset.size(),
+                                      .shuffle = shuffle(),
                                       .seed = options.seed,
                                       .precision = std::string(to_string(options.precision)),
-                                      .dataset = dataset_checksum(dataset),
+                                      .dataset = dataset.fingerprint(),
                                       .normalization = normalization_text(dataset),
                                       .augmentation = augmentation_text(options.augmentation),
+                                      .by_length = static_cast<bool>(options.length),
                                       .hooks = hooks_.names(),
                                       .metrics = fmt::format("{}", fmt::join(run_.metrics, ", ")),
                                       .planned_steps = planned_steps(),
@@ -95,13 +97,14 @@ class Fit {
     if (nn::Modes::all_in_inference(model_)) train_unfrozen();
     Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
-    if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
+    if (checkpoint_ && options_.resume && checkpoint_->exists()) resume();
     show_position();
     hooks_.before(&Hook::before_training);
     if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
-    const auto epochs = options_.steps > 0 ? batches_per_epoch(options_.steps, epoch_length_) : options_.epochs;
-    Progress progress(options_.progress, epochs, planned_steps(),
-                      dataset_.is_text() ? Unit{"characters", dataset_.sample_shape[0]} : Unit{"images", 1});
+    const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset_);
+    const bool is_text = arrays && arrays->is_text();
+    Progress progress(options_.progress, planned_epochs(), planned_steps(),
+                      is_text ? Unit{"characters", arrays->sample_shape[0]} : Unit{arrays ? "images" : "samples", 1});
     progress_ = &progress;
     // Who cancels compiling before the first step, or while validating, leaves nothing half done.
     const ocl::CompileWatch watch([&](std::size_t compiled, std::size_t total) {
@@ -156,7 +159,7 @@ class Fit {
     require(static_cast<bool>(o.optimizer), "the options hold no optimizer");
     require(o.optimizer.made_for(model), "the optimizer was made for another model");
     require(!o.momentum || has_momentum(o.optimizer), "a schedule of the momentum, and the optimizer has none that could be set");
-    require(dataset.size() > 0, "the dataset is empty");
+    require(dataset.size() != 0, "the dataset is empty");
     require(o.epochs >= 1 && o.epochs <= most_epochs, fmt::format("epochs must be from 1 to {}, not {}", most_epochs, o.epochs));
     require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
     require(o.batch_size >= 1, fmt::format("batch_size must be at least 1, not {}", o.batch_size));
@@ -165,15 +168,38 @@ class Fit {
     require(std::none_of(o.hooks.begin(), o.hooks.end(), [](const auto& hook) { return !hook; }), "a hook is null");
     require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));
     require(o.early_stopping == 0 || o.validation, "early_stopping needs a validation dataset");
-    require(!o.validation || o.validation->get().size() > 0, "the validation dataset is empty");
+    require(!o.validation || o.validation->get().size() != 0, "the validation dataset is empty");
     require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
     require(!o.checkpoint.empty() || (o.checkpoint_steps == 0 && !o.resume),
             "checkpoint_steps and resume need a checkpoint folder");
     return o;
   }
 
-  /// Since the start of training.
+  bool shuffle() const { return options_.shuffle && !is_stream_; }
+
+  /// Since the start of training; 0: not known, as an epoch of a stream has any number of steps.
   std::int64_t planned_steps() const { return options_.steps > 0 ? options_.steps : options_.epochs * epoch_length_; }
+  std::int64_t planned_epochs() const {
+    if (options_.steps == 0) return options_.epochs;
+    return is_stream_ ? 0 : batches_per_epoch(options_.steps, epoch_length_);
+  }
+
+  void resume() {
+    at_ = checkpoint_->load(model_, optimizer_);
+    if (!is_stream_ || at_.epoch_steps == 0 || at_.stream_state) return;
+    logging::print(
+        logging::Level::warning,
+        "train::fit: the stream has no state() to go on from: a new epoch begins, in the place of epoch {} that was left "
+        "after {} steps",
+        at_.epochs + 1, at_.epoch_steps);
+    begin_epoch();
+  }
+
+  void begin_epoch() {
+    at_.epoch_steps = 0;
+    at_.epoch_loss = 0;
+    at_.stream_state.reset();
+  }
 
   void train_unfrozen() {
     const auto left = nn::Modes::train_unfrozen(model_);
@@ -196,9 +222,8 @@ class Fit {
     return at_.epochs >= options_.epochs;
   }
 
-  bool enough_steps() const {
-    return run_.stop || at_.epoch_steps == epoch_length_ || (options_.steps > 0 && at_.steps >= options_.steps);
-  }
+  bool whole_epoch() const { return is_stream_ ? ended_ : at_.epoch_steps == epoch_length_; }
+  bool enough_steps() const { return run_.stop || whole_epoch() || (options_.steps > 0 && at_.steps >= options_.steps); }
 
   void save() {
     if (!checkpoint_) return;
@@ -224,7 +249,7 @@ class Fit {
                          .images_per_second = static_cast<double>(images_) / training,
                          .seconds = 0,
                          .metrics = metrics::results(metrics_)};
-    const bool whole = at_.epoch_steps == epoch_length_;
+    const bool whole = whole_epoch();
     // Going on later from here, with more steps allowed, must not see an epoch that ended early.
     if (!whole) save();
     const HookedRecord record(run_, metrics);
@@ -236,8 +261,7 @@ class Fit {
     if (whole) {
       for (auto& metric : metrics_) metric.reset();
       ++at_.epochs;
-      at_.epoch_steps = 0;
-      at_.epoch_loss = 0;
+      begin_epoch();
       if (metrics.validation) watch(metrics.validation->loss);
     }
     hooks_.after(&Hook::after_epoch);
@@ -262,6 +286,9 @@ class Fit {
       validating_ = true;
       record.validation = evaluate(model_, *options_.validation,
                                    {.batch_size = options_.batch_size,
+                                    .workers = options_.workers,
+                                    .prefetch = options_.prefetch,
+                                    .collate = options_.collate,
                                     .loss = options_.loss,
                                     .step_function = options_.step_function,
                                     .metrics = options_.metrics},
@@ -288,14 +315,20 @@ class Fit {
   }
 
   bool steps() {
+    ended_ = false;
     if (enough_steps()) return true;
-    for (const auto& [images, labels] : data::batches(dataset_, {.batch_size = options_.batch_size,
-                                                                .shuffle = options_.shuffle,
-                                                                .seed = options_.seed,
-                                                                .epoch = static_cast<std::uint64_t>(at_.epochs),
-                                                                .start = at_.epoch_steps,
-                                                                .augmentation = options_.augmentation})) {
-      step(images, labels);
+    for (const data::Batch& batch : data::batches(dataset_, {.batch_size = options_.batch_size,
+                                                            .shuffle = shuffle(),
+                                                            .seed = options_.seed,
+                                                            .epoch = static_cast<std::uint64_t>(at_.epochs),
+                                                            .start = at_.epoch_steps,
+                                                            .augmentation = options_.augmentation,
+                                                            .workers = options_.workers,
+                                                            .prefetch = options_.prefetch,
+                                                            .collate = options_.collate,
+                                                            .length = options_.length,
+                                                            .stream_state = at_.stream_state})) {
+      step(batch);
       const bool interrupted = interrupt_->requested(), enough = enough_steps();
       const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
       if (waiting_.size() >= pace_.group() || interrupted || enough || checkpoint_due) {
@@ -304,12 +337,19 @@ class Fit {
       }
       if (interrupted) return false;
       if (checkpoint_due) save();
-      if (enough) break;
+      if (enough) return true;
+    }
+    require(is_stream_, "the dataset gave fewer batches than its size");
+    require(at_.epoch_steps > 0, "the dataset is empty");
+    ended_ = true;
+    if (!waiting_.empty()) {
+      read_losses();
+      show();
     }
     return true;
   }
 
-  void step(const Tensor& images, const Tensor& labels) {
+  void step(const data::Batch& batch) {
     if (options_.schedule) optimizer_.set_learning_rate(options_.schedule(at_.steps));
     if (options_.momentum) optimizer_.set_momentum(options_.momentum(at_.steps));
     run_.accumulate = false;
@@ -318,15 +358,16 @@ class Fit {
     hooks_.before(&Hook::before_step);
     {
       const Autocast cast(options_.precision);
-      const std::vector<Tensor> batch{images, labels};
-      const auto step = step_of(model_, batch, options_.step_function, loss_, first_ && !options_.loss ? &dataset_ : nullptr);
+      const auto step =
+          step_of(model_, batch, options_.step_function, loss_, static_cast<bool>(options_.loss), first_ ? &dataset_ : nullptr);
       run_.loss = advance(step.loss, metrics::update(metrics_, step.outputs, step.labels));
     }
     for (auto& metric : metrics_) metric.detach();
     waiting_.push_back(run_.loss);
     ++at_.steps;
     ++at_.epoch_steps;
-    images_ += labels.size(0);
+    at_.stream_state = batch.stream_state;
+    images_ += batch.images.size(0);
     run_.updated = !run_.accumulate;
     show_position();
     hooks_.after(&Hook::after_step);
@@ -370,7 +411,7 @@ class Fit {
     progress_->step({.epoch = at_.epochs + 1,
                      .steps = at_.steps,
                      .epoch_steps = at_.epoch_steps,
-                     .epoch_length = std::min(epoch_length_, planned_steps() - (at_.steps - at_.epoch_steps)),
+                     .epoch_length = is_stream_ ? 0 : std::min(epoch_length_, planned_steps() - (at_.steps - at_.epoch_steps)),
                      .loss = at_.epoch_loss / static_cast<double>(at_.epoch_steps),
                      .images_per_second = static_cast<double>(images_ - rate_images_) / seconds,
                      .steps_per_second = static_cast<double>(at_.steps - rate_steps_) / seconds});
@@ -386,11 +427,13 @@ class Fit {
   Hooks hooks_;
   std::vector<metrics::Metric> metrics_;  ///< of the present epoch
   std::optional<Checkpoint> checkpoint_;
-  std::int64_t epoch_length_ = 1;
+  bool is_stream_ = false;
+  std::int64_t epoch_length_ = 1;  ///< 0: a stream's
   Interrupt* interrupt_ = nullptr;
   Progress* progress_ = nullptr;
 
   Position at_;
+  bool ended_ = false;       ///< the stream's epoch
   std::int64_t images_ = 0;  ///< of the present call of epoch()
   bool first_ = true;        ///< no step has been shown yet
   Clock::time_point rate_start_;

@@ -59,16 +59,19 @@ std::string Progress::speed(double samples_per_second) const {
 void Progress::step(const Now& now) {
   if (!terminal_) return;
   const auto time = std::chrono::steady_clock::now();
-  if (last_ && time - *last_ < 100ms && now.epoch_steps < now.epoch_length) return;
+  const bool has_length = now.epoch_length > 0;
+  if (last_ && time - *last_ < 100ms && (!has_length || now.epoch_steps < now.epoch_length)) return;
   last_ = time;
   std::string line = fmt::format("epoch {}", now.epoch);
   if (total_epochs_ > 0) line += fmt::format("/{}", total_epochs_);
-  line += fmt::format(" [{}] {}/{}  loss {:.4f}", bar(now.epoch_steps, now.epoch_length), now.epoch_steps, now.epoch_length,
-                      now.loss);
-  if (now.images_per_second > 0)
-    line +=
-        fmt::format("  {}  ETA {}", speed(now.images_per_second),
-                    duration(static_cast<double>(std::max<std::int64_t>(total_steps_ - now.steps, 0)) / now.steps_per_second));
+  line += has_length ? fmt::format(" [{}] {}/{}", bar(now.epoch_steps, now.epoch_length), now.epoch_steps, now.epoch_length)
+                     : fmt::format(" step {}", now.epoch_steps);
+  line += fmt::format("  loss {:.4f}", now.loss);
+  if (now.images_per_second > 0) {
+    line += "  " + speed(now.images_per_second);
+    const auto left = static_cast<double>(std::max<std::int64_t>(total_steps_ - now.steps, 0));
+    if (total_steps_ > 0) line += "  ETA " + duration(left / now.steps_per_second);
+  }
   draw(line);
 }
 

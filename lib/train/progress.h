@@ -20,7 +20,7 @@ struct Unit {
 /// long.
 class Progress {
  public:
-  /// `total_steps` counts from the start of training; `total_epochs` is 0 when not known.
+  /// `total_steps` counts from the start of training; it and `total_epochs` are 0 when not known.
   Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps, const Unit& unit);
   /// Leaves no half-drawn line behind.
   ~Progress();
@@ -28,8 +28,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   struct Now {
-    std::int64_t epoch = 1, steps = 0;  ///< steps: since the start of training
-    std::int64_t epoch_steps = 0, epoch_length = 1;
+    std::int64_t epoch = 1, steps = 0;                   ///< steps: since the start of training
+    std::int64_t epoch_steps = 0, epoch_length = 1;      ///< length: 0 when not known
     double loss = 0;                                     ///< mean of the epoch so far
     double images_per_second = 0, steps_per_second = 0;  ///< 0: not known yet
   };

@@ -418,7 +418,7 @@ TEST_CASE("fit: a step function trains and evaluates models of several inputs an
   const auto points = make_points(53), validation = make_points(20, 1);
   manual_seed(5);
   TwoHeads model;
-  const auto function = [&](nn::Module&, std::span<const Tensor> batch) -> train::Step {
+  const auto function = [&](nn::Module&, const data::Batch& batch) -> train::Step {
     const auto& x = batch[0];
     const auto [classes, size] = model(slice(x, 1, 0, 2), slice(x, 1, 2, 4));
     const auto target = sum(x, {1}, true);
@@ -452,6 +452,6 @@ TEST_CASE("fit: a step function trains and evaluates models of several inputs an
   options.loss = nn::HuberLoss();
   CHECK_THROWS_WITH(train::fit(model, points, options), Catch::Contains("a loss beside a step function"));
   options.loss = nullptr;
-  options.step_function = [&](nn::Module&, std::span<const Tensor> batch) -> train::Step { return batch[0]; };
+  options.step_function = [&](nn::Module&, const data::Batch& batch) -> train::Step { return batch[0]; };
   CHECK_THROWS_WITH(train::fit(model, points, options), Catch::Contains("the step function gave f32[8, 4], expected a loss"));
 }

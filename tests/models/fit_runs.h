@@ -14,7 +14,7 @@
 namespace clnet::test {
 
 /// Points around three centres.
-inline data::Dataset make_points(int count, int salt = 0) {
+inline data::ArrayDataset make_points(int count, int salt = 0) {
   std::vector<float> samples;
   std::vector<std::int32_t> labels;
   for (int i = 0; i < count; ++i) {

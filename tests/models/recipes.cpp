@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <iostream>
@@ -87,7 +88,7 @@ class DefaultDevice {
 };
 
 /// Small pictures of ten classes.
-data::Dataset some_pictures(std::int64_t count, const Shape& shape) {
+data::ArrayDataset some_pictures(std::int64_t count, const Shape& shape) {
   std::vector<float> pixels;
   std::vector<std::int32_t> classes;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -97,7 +98,7 @@ data::Dataset some_pictures(std::int64_t count, const Shape& shape) {
   return data::from_arrays(pixels, shape, classes, 10);
 }
 
-data::Dataset some_samples(std::int64_t count) {
+data::ArrayDataset some_samples(std::int64_t count) {
   std::vector<float> values;
   std::vector<std::int32_t> classes;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -175,6 +176,56 @@ void samples() {
   CHECK(noisy.size() == 4);
   CHECK((*noisy.begin()).images.to_vector<float>() != std::vector<float>(std::size_t{32} * 3 * 32 * 32, 0.5F));
 #include <recipes/data_batches_of_your_own_1.inc>
+}
+
+/// Of 1 to 15 words, with a label each.
+class Sentences : public data::Dataset {
+ public:
+  std::int64_t size() const override { return 64; }
+  std::int64_t length(std::int64_t i) const { return i % 15 + 1; }
+  data::Example get(std::int64_t i, std::uint64_t) const override {
+    const std::vector<std::int32_t> words(static_cast<std::size_t>(length(i)), 1);
+    return {data::Array(words, Shape{length(i)}), data::Array(words, Shape{length(i)})};
+  }
+};
+
+void datasets_of_ones_own() {
+  Net model;
+#include <recipes/own_datasets_1.inc>
+#include <recipes/own_datasets_2.inc>
+  CHECK(train::accuracy(model, readings) > 0.3);
+  const std::uint64_t seed = 1;
+#include <recipes/own_datasets_several_inputs_1.inc>
+#include <recipes/own_datasets_workers_1.inc>
+  const Sentences sentences;
+#include <recipes/own_datasets_different_lengths_1.inc>
+#include <recipes/own_datasets_streams_1.inc>
+  CHECK(train::fit(model, Lines(), {.batch_size = 50, .optimizer = optim::Adam(model, 1e-3)}).steps == 4);
+}
+
+/// A grey square.
+void write_bmp(const std::filesystem::path& path, unsigned char grey) {
+  std::string file(54, '\0');
+  const auto set = [&](std::size_t at, int value) {
+    for (std::size_t i = 0; i < 4; ++i) file[at + i] = static_cast<char>(value >> (8 * i) & 255);
+  };
+  for (const auto& [at, value] : {std::pair<std::size_t, int>{10, 54}, {14, 40}, {18, 8}, {22, 8}, {26, 1 | 24 << 16}})
+    set(at, value);
+  file.replace(0, 2, "BM");
+  file += std::string(std::size_t{3} * 8 * 8, static_cast<char>(grey));
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << file;
+}
+
+void image_files() {
+  for (int i = 0; i < 10; ++i) {
+    write_bmp(std::filesystem::path("flowers/dark") / (std::to_string(i) + ".bmp"), 20);
+    write_bmp(std::filesystem::path("flowers/light") / (std::to_string(i) + ".bmp"), 220);
+  }
+  nn::Sequential model{nn::Flatten(), nn::Linear(3 * 64 * 64, 2)};
+#include <recipes/images_in_c_1.inc>
+  CHECK(training.size() == 16);
+  CHECK(confusion[0][0] + confusion[0][1] == 2);
 }
 
 void modules() {
@@ -567,6 +618,10 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"devices_1", "devices_memory_1", "devices_where_memory_goes_1", "devices_waiting_and_timing_1"}, devices_and_memory},
       {{"dtypes_1"}, dtypes},
       {{"data_1", "data_normalization_1", "data_augmentation_1", "data_batches_of_your_own_1"}, samples},
+      {{"own_datasets_1", "own_datasets_2", "own_datasets_workers_1", "own_datasets_several_inputs_1",
+        "own_datasets_different_lengths_1", "own_datasets_streams_1"},
+       datasets_of_ones_own},
+      {{"images_in_c_1"}, image_files},
       {{"models_1", "models_a_module_of_your_own_1"}, modules},
       {{"training_1", "training_evaluation_1", "training_hooks_1", "training_hooks_2", "training_several_inputs_and_outputs_1"},
        training_by_one_call},

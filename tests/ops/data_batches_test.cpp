@@ -11,7 +11,7 @@ namespace clnet::data {
 namespace {
 
 /// `count` samples of two values, n and -n, with label n % 7.
-Dataset counted(std::int64_t count) {
+ArrayDataset counted(std::int64_t count) {
   std::vector<float> values;
   std::vector<std::int32_t> labels;
   for (std::int64_t n = 0; n < count; ++n) {
@@ -27,7 +27,7 @@ struct Visit {
   std::vector<std::int64_t> samples, sizes;
 };
 
-Visit visit(const Dataset& dataset, const BatchOptions& options) {
+Visit visit(const ArrayDataset& dataset, const BatchOptions& options) {
   Visit out;
   for (const auto& [images, labels] : batches(dataset, options)) {
     const auto n = images.size(0);
@@ -74,7 +74,7 @@ TEST_CASE("shuffled batches follow seed and epoch, and start skips") {
 }
 
 TEST_CASE("bytes become floats from 0 to 1, normalised where asked") {
-  Dataset dataset;
+  ArrayDataset dataset;
   dataset.sample_shape = {2, 1, 1};
   dataset.bytes = {0, 255, 51, 102};
   dataset.labels = {0, 0};

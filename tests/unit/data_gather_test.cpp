@@ -18,8 +18,8 @@ using Catch::Contains;
 
 static_assert(std::input_iterator<Batches::Iterator>);
 
-Dataset small_images() {
-  Dataset dataset;
+ArrayDataset small_images() {
+  ArrayDataset dataset;
   dataset.name = "small";
   dataset.sample_shape = {2, 1, 2};
   dataset.bytes = {0, 255, 51, 102, 1, 2, 3, 4, 250, 251, 252, 253};

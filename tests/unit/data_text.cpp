@@ -12,12 +12,13 @@ namespace {
 
 using Catch::Contains;
 
-std::vector<std::int32_t> characters(const Dataset& text, const std::vector<std::int64_t>& indices, std::int64_t shift) {
+std::vector<std::int32_t> characters(const ArrayDataset& text, const std::vector<std::int64_t>& indices, std::int64_t shift) {
   std::vector<std::int32_t> out(indices.size() * static_cast<std::size_t>(text.sample_shape[0]));
   Gather(text).characters(indices, shift, out.data());
   return out;
 }
-std::vector<std::int32_t> next_characters(const Dataset& text, const std::vector<std::int64_t>& indices, std::int64_t shift) {
+std::vector<std::int32_t> next_characters(const ArrayDataset& text, const std::vector<std::int64_t>& indices,
+                                          std::int64_t shift) {
   std::vector<std::int32_t> out(indices.size() * static_cast<std::size_t>(text.sample_shape[0]));
   Gather(text).next_characters(indices, shift, out.data());
   return out;

@@ -24,7 +24,7 @@ struct Idx {
   std::string pixels = pattern(3 * 4 * 5), digits{"\1\7\0", 3};
   std::string image_file = idx(images, {3, 4, 5}, pixels), label_file = idx(labels, {3}, digits);
 
-  Dataset load(std::int64_t classes = 10) const {
+  ArrayDataset load(std::int64_t classes = 10) const {
     return load_idx(folder.write("images", image_file), folder.write("labels", label_file), classes);
   }
   /// The text of the FileError; its first part must be the path of the file at fault, and it must be one line.
@@ -41,7 +41,7 @@ struct Idx {
   }
 };
 
-void check_content(const Dataset& dataset, const Idx& idx) {
+void check_content(const ArrayDataset& dataset, const Idx& idx) {
   CHECK(dataset.sample_shape == Shape{1, 4, 5});
   CHECK(dataset.labels == std::vector<std::int32_t>{1, 7, 0});
   CHECK(dataset.classes == 10);

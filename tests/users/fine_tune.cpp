@@ -21,7 +21,7 @@ struct Net : nn::Module {
 };
 
 /// Noise with a bright quarter: classes 0 to 3; or with stripes across or down: classes 0 and 1.
-static data::Dataset draw(int count, bool stripes, std::mt19937& random) {
+static data::ArrayDataset draw(int count, bool stripes, std::mt19937& random) {
   std::uniform_real_distribution<float> noise(0, 0.4f);
   std::vector<float> pixels;
   std::vector<std::int32_t> labels;

@@ -16,7 +16,7 @@ using namespace clnet;
 static float truth(float a, float b) { return 3 * std::abs(a) - 2 * b + 1; }
 static const char* yes(bool b) { return b ? "yes" : "no"; }
 
-static data::Dataset measure(int count, std::mt19937& random) {
+static data::ArrayDataset measure(int count, std::mt19937& random) {
   std::uniform_real_distribution<float> place(-2, 2), noise(-0.1f, 0.1f);
   std::vector<float> features, prices;
   for (int i = 0; i < count; ++i) {

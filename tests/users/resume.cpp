@@ -12,7 +12,7 @@ namespace {
 
 const char* yes(bool b) { return b ? "yes" : "no"; }
 
-data::Dataset two_clouds() {
+data::ArrayDataset two_clouds() {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   std::vector<float> points;

@@ -97,7 +97,7 @@ def floor_of(path):
     parts = path.split("/")
     if parts[:2] == ["include", "clnet"] and len(parts) == 3:
         return HEADERS.get(parts[2])
-    if parts[:2] == ["include", "clnet"] and len(parts) == 4 and parts[2] in ("nn", "ops", "optim"):
+    if parts[:2] == ["include", "clnet"] and len(parts) == 4 and parts[2] in ("data", "nn", "ops", "optim"):
         return parts[2]
     if parts[:2] == ["lib", "exec"] and len(parts) > 3 and parts[2] not in EXEC:
         return None

@@ -6,6 +6,7 @@ import json
 import pathlib
 import struct
 import sys
+import zlib
 
 
 def safetensors(tensors, metadata):
@@ -25,6 +26,28 @@ def idx(magic, dimensions, data):
 
 def pair(labels, images):
     return struct.pack("<H", len(labels)) + labels + images
+
+
+def png(width, height, colour_type, rows):
+    def chunk(name, content):
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def bmp(width, height, bits, palette, rows):
+    start = 54 + len(palette)
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, 0, 0, 0, 0, len(palette) // 4, 0)
+    return struct.pack("<2sIHHI", b"BM", start + len(rows), 0, 0, start) + header + palette + rows
+
+
+# Of 8 x 8 grey pixels.
+JPEG = bytes.fromhex(
+    "ffd8ffe000104a46494600010100000100010000ffdb004300100b0c0e0c0a100e0d0e1211101318281a181616183123251d283a333d3c3933383740"
+    "485c4e404457453738506d51575f626768673e4d71797064785c656763ffc0000b080008000801011100ffc400140001000000000000000000000000"
+    "00000004ffc40014100100000000000000000000000000000000ffda0008010100003f000bffd9"
+)
 
 
 def main():
@@ -61,6 +84,9 @@ def main():
             json.dumps({"for": "device", "choices": {"problem": {"solver": "cpu", "ms": 1.5}}}).encode(), json.dumps(quirks).encode(),
         ],
     }
+    seeds["image"] = [
+        png(2, 2, 2, b"\0abcdef" * 2), png(3, 1, 0, b"\0abc"), bmp(2, 1, 24, b"", b"abcdef\0\0"), bmp(3, 1, 8, bytes(8), b"\0\1\0\0"), JPEG,
+    ]
     for reader, files in seeds.items():
         (folder / reader).mkdir(parents=True, exist_ok=True)
         for number, content in enumerate(files):

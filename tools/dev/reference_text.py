@@ -146,6 +146,7 @@ CONFIG_PAGE = "docs/reference/solvers.md"
 READERS_AND_WRITERS = {
     "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/capability_probe.cpp",
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
+    "lib/data/image_decode.cpp", "lib/data/image_lists.cpp",
     "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp",
     "lib/io/checkpoint.cpp", "lib/train/event_file.cpp", "lib/train/log_hooks.cpp", "tools/clnet_bench.cpp",
     "tools/clnet_train.cpp", "tools/clnet_train_log.cpp", "tools/report.cpp",
@@ -161,6 +162,8 @@ VALUES = {
     "image_magic": ("lib/data/idx.cpp", r"image_magic = (0x\w+)"),
     "label_magic": ("lib/data/idx.cpp", r"label_magic = (0x\w+)"),
     "cifar_bytes": ("lib/data/cifar10.cpp", r"most_batch_bytes = ([^;]+);"),
+    "image_bytes": ("lib/data/image_decode.cpp", r"most_file_bytes = ([^;]+);"),
+    "list_bytes": ("lib/data/image_lists.cpp", r"most_list_bytes = ([^;]+);"),
     "text_bytes": ("lib/data/text.cpp", r"most_text_bytes = ([^;]+);"),
     "tuning_bytes": ("lib/exec/tune/tuning.cpp", r"largest_file = ([^;]+);"),
     "quirk_bytes": ("lib/cl/quirk_file.cpp", r"largest_quirk_file = ([^;]+);"),
@@ -201,7 +204,7 @@ ignored.
 | `checkpoint.safetensors` in the folder of `--checkpoint` | safetensors with tensors `model.*` and `optimizer.*`, and `hook0.*`, `metric0.*` and so on of hooks and metrics | `{checkpoint}` (metadata `format`) |
 | the file of `io::save_checkpoint()` | safetensors with tensors `<part>.*` | `{parts}` (metadata `clnet.format`) |
 
-- Metadata hold the position (steps, epochs, losses), the random state, the settings of the run, the rates so far and the kernels in
+- Metadata hold the position (steps, epochs, losses, a stream's state), the random state, the settings of the run, the rates so far and the kernels in
   use. Floating numbers are hexadecimal, so that they return exactly.
 - Reading checks the version, and a CRC-32 over metadata and tensors (`checksum`).
 - Files of `io::save_checkpoint()` have the names of parts in `clnet.parts`. The random state, the kernels in use and the CRC-32 also
@@ -219,6 +222,9 @@ clnet reads these files, and writes none of them.
 | `*-images-idx3-ubyte`, also `.gz` | IDX: magic number `{image_magic}`, count, rows, columns (big-endian), bytes | magic number, sizes, nothing behind the end |
 | `*-labels-idx1-ubyte`, also `.gz` | IDX: magic number `{label_magic}`, count, bytes | the same; as many labels as images; labels below the number of classes |
 | `data_batch_*.bin`, `test_batch.bin` | CIFAR-10: records of 1 label and 3x32x32 bytes | whole records, labels 0 to 9, at most {cifar_bytes} |
+| PNG, JPEG | as libpng and libjpeg-turbo read them; EXIF orientation in JPEG | sizes, a whole file, at most 2^27 pixels and {image_bytes} |
+| BMP | headers from 40 bytes, 1 to 32 bits per pixel, uncompressed | the same |
+| a list of images (CSV) | rows of a path and a class, in quotes where they hold commas | two fields, a file at each path, at most {list_bytes} |
 | a text | bytes of any encoding | no zero byte, at most {text_bytes} |
 
 ## Caches

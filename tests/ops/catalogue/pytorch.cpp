@@ -61,7 +61,7 @@ TEST_CASE("the lines of docs/reference/pytorch.md run") {
   const Tensor logits = randn({4, 3}), labels = Tensor::from(std::vector<std::int32_t>{0, 2, 1, 0});
   nn::Sequential model(nn::Linear(4, 4), relu);
   const Device device = Device::current();
-  data::Dataset dataset;
+  data::ArrayDataset dataset;
   dataset.sample_shape = {2};
   dataset.floats = {1, 2, 3, 4, 5, 6};
   dataset.labels = {0, 1, 0};

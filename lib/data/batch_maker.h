@@ -1,0 +1,42 @@
+// Which samples a batch has, and the batch of them: the two steps of batches().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clnet/data/batches.h"
+#include "clnet/device.h"
+#include "lib/data/ordered_workers.h"
+
+namespace clnet::data {
+
+/// The samples of a batch: their numbers, or of a stream the samples.
+struct Claim {
+  std::vector<std::int64_t> indices;
+  std::vector<Example> samples;
+  std::int64_t first = 0;  ///< number of the first sample of a stream in its epoch
+  std::optional<std::string> state;
+};
+
+class BatchMaker {
+ public:
+  virtual ~BatchMaker() = default;
+  /// One call at a time; none at the epoch's end.
+  virtual std::optional<Claim> claim(const Stopping& stopping) = 0;
+  /// Several threads at once. Throws Abandoned when `stopping` is set on the way.
+  virtual Batch make(Claim claim, const Stopping& stopping) const = 0;
+};
+
+/// `dataset` must be valid for `options`, and outlive it. Batches go to `device`.
+std::unique_ptr<BatchMaker> make_batch_maker(const Dataset& dataset, const BatchOptions& options, const Device& device);
+
+/// The number of samples that take part in an epoch's batches.
+std::int64_t used_samples(const Dataset& dataset, const BatchOptions& options);
+
+/// A batch of host arrays, uploaded.
+Batch uploaded(std::vector<Array> arrays, const Device& device);
+
+}  // namespace clnet::data

@@ -1,0 +1,75 @@
+// clnet-train on a folder of image files by class.
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "clnet/io.h"
+#include "tests/models/process.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A BMP of 12 x 10 pixels of one colour.
+void write_square(const fs::path& path, int red, int green) {
+  std::string file(54, '\0');
+  const auto set = [&](std::size_t at, int value) {
+    for (std::size_t i = 0; i < 4; ++i) file[at + i] = static_cast<char>(value >> (8 * i) & 255);
+  };
+  set(10, 54);
+  set(14, 40);
+  set(18, 12);
+  set(22, 10);
+  set(26, 1 | 24 << 16);
+  file.replace(0, 2, "BM");
+  for (int pixel = 0; pixel < 120; ++pixel) file += {static_cast<char>(pixel), static_cast<char>(green), static_cast<char>(red)};
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << file;
+}
+
+void write_colours(const fs::path& folder, int count) {
+  for (int i = 0; i < count; ++i) {
+    write_square(folder / "red" / (std::to_string(i) + ".bmp"), 150 + i, 0);
+    write_square(folder / "green" / (std::to_string(i) + ".bmp"), 0, 150 + i);
+  }
+}
+
+std::vector<std::string> on(const fs::path& data, std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"--data", data, "--model", "mlp", "--batch-size", "8", "--image-size", "8", "--epochs", "8"});
+  return more;
+}
+
+}  // namespace
+
+TEST_CASE("clnet-train: a folder of images by class is split, trained on, and reported by class") {
+  const Folder data, place;
+  write_colours(data.path(), 20);
+  const auto outcome = clnet_train(place.path(), on(data.path(), {"--augment", "--normalize", "mean-std"}));
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("32 training and 8 test images") && Contains("test accuracy 100.00 %"));
+  CHECK_THAT(outcome.out, Contains("green       4  100.00 %") && Contains("red         4  100.00 %"));
+  CHECK_THAT(outcome.out, Contains("green               4      0") && Contains("red                 0      4"));
+  // The same for any number of workers.
+  const auto weights = content(place / "clnet-mlp.safetensors");
+  CHECK(clnet_train(place.path(), on(data.path(), {"--augment", "--normalize", "mean-std", "--workers", "1"})).code == 0);
+  CHECK(content(place / "clnet-mlp.safetensors") == weights);
+}
+
+TEST_CASE("clnet-train: folders train and test of images") {
+  const Folder data, place;
+  write_colours(data / "train", 9);
+  write_colours(data / "test", 3);
+  const auto outcome = clnet_train(place.path(), on(data.path()));
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("18 training and 6 test images"));
+  write_square(data / "test" / "blue" / "1.bmp", 0, 0);
+  CHECK_THAT(clnet_train(place.path(), on(data.path())).err, Contains("test has other classes than train"));
+  fs::remove_all(data / "test" / "blue");
+  std::ofstream(data / "train" / "red" / "3.bmp") << "no image";
+  CHECK_THAT(clnet_train(place.path(), on(data.path())).err, Contains("train/red/3.bmp: is no PNG, JPEG or BMP"));
+  CHECK_THAT(clnet_train(place.path(), on(data / "train" / "red")).err, Contains("holds no dataset"));
+}

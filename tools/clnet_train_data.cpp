@@ -1,0 +1,180 @@
+#include "tools/clnet_train_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "clnet/error.h"
+#include "clnet/models.h"
+#include "clnet/train.h"
+
+namespace clnet::tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Of each class, where a folder has no test set of its own.
+constexpr double test_share = 0.2;
+/// Enough for mean and deviation of each channel.
+constexpr std::int64_t most_measured = 1000;
+/// A wider matrix does not fit a terminal's line.
+constexpr std::size_t most_shown_classes = 20;
+
+data::ArrayDataset load_set(const std::string& name, data::Split split) {
+  if (name == "fashion-mnist") return data::fashion_mnist(split);
+  if (name == "mnist") return data::mnist(split);
+  if (name == "cifar10") return data::cifar10(split);
+  std::error_code code;
+  if (!fs::exists(name, code))
+    throw FileError(fmt::format("--data {}: no such folder or file, and not one of fashion-mnist, mnist, cifar10", name));
+  return data::load_folder(name, split);
+}
+
+TrainData in_memory(data::ArrayDataset train, data::ArrayDataset test, const TrainOptions& o) {
+  TrainData data;
+  data.workers = std::max<std::int64_t>(1, o.workers);
+  data.name = train.name;
+  data.sample_shape = train.sample_shape;
+  data.classes = train.classes;
+  if (train.is_text()) data.alphabet = data::alphabet_of(train);
+  data.train = std::make_unique<data::ArrayDataset>(std::move(train));
+  data.test = std::make_unique<data::ArrayDataset>(std::move(test));
+  return data;
+}
+
+/// A folder of folders that holds no files of a known set: a folder per class, or train and test folders of such.
+bool is_of_images(const fs::path& folder) {
+  if (folder == "fashion-mnist" || folder == "mnist" || folder == "cifar10") return false;
+  std::error_code code;
+  bool has_folders = false;
+  for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
+    const auto name = entry->path().filename().string();
+    const bool is_folder = entry->is_directory(code);
+    if (!is_folder && (name.ends_with(".bin") || name.starts_with("train-") || name.starts_with("t10k-"))) return false;
+    has_folders = has_folders || (is_folder && !name.starts_with('.'));
+  }
+  return has_folders;
+}
+
+std::optional<fs::path> test_folder(const fs::path& folder) {
+  std::error_code code;
+  for (const char* name : {"test", "val", "valid", "validation"})
+    if (fs::is_directory(folder / name, code)) return folder / name;
+  return std::nullopt;
+}
+
+/// Mean and deviation of each channel over some of the images.
+void measure(const data::Images& images, data::ImageOptions& options) {
+  const auto channels = static_cast<std::size_t>(options.channels);
+  std::vector<double> sums(channels), squares(channels);
+  const auto step = std::max<std::int64_t>(1, images.size() / most_measured);
+  double count = 0;
+  for (std::int64_t i = 0; i < images.size(); i += step) {
+    const auto sample = images.get(i, 0);
+    const auto values = sample[0].values<float>();
+    const auto plane = values.size() / channels;
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      sums[v / plane] += static_cast<double>(values[v]);
+      squares[v / plane] += static_cast<double>(values[v]) * static_cast<double>(values[v]);
+    }
+    count += static_cast<double>(plane);
+  }
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double mean = sums[c] / count, variance = squares[c] / count - mean * mean;
+    options.mean.push_back(static_cast<float>(mean));
+    options.std.push_back(variance > 1e-12 ? static_cast<float>(std::sqrt(variance)) : 1.0F);
+  }
+}
+
+TrainData of_images(const TrainOptions& o) {
+  const fs::path folder = o.data;
+  data::ImageOptions options{.height = *o.image_size, .width = *o.image_size};
+  const auto held_out = test_folder(folder);
+  std::error_code code;
+  const bool is_split = held_out && fs::is_directory(folder / "train", code);
+  auto sets = is_split ? std::pair(data::image_folder(folder / "train", options), data::image_folder(*held_out, options))
+                       : data::image_folder(folder, options).split(test_share, o.seed);
+  if (sets.first.class_names() != sets.second.class_names())
+    throw FileError(fmt::format("--data {}: {} has other classes than train", o.data, held_out->filename().string()));
+  if (sets.second.size() == 0)
+    throw FileError(fmt::format("--data {}: too few images for a test set: a class needs two at least", o.data));
+  if (o.normalize == "mean-std") measure(sets.first, options);
+  TrainData data;
+  data.test = std::make_unique<data::Images>(sets.second.with(options));
+  if (o.augment) {
+    options.crop = 0.5;
+    options.flip = true;
+    options.brightness = options.contrast = 0.2;
+  }
+  data.train = std::make_unique<data::Images>(sets.first.with(options));
+  const auto whole = fs::absolute(folder).lexically_normal();
+  data.workers = o.workers > 0 ? o.workers : std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  data.name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  data.sample_shape = {options.channels, options.height, options.width};
+  data.class_names = sets.first.class_names();
+  data.classes = static_cast<std::int64_t>(data.class_names.size());
+  return data;
+}
+
+}  // namespace
+
+TrainData load_data(const TrainOptions& o) {
+  std::error_code code;
+  const bool writes = models::is_language_model(o.model);
+  const bool file = fs::is_regular_file(o.data, code);
+  if (file && !writes) throw FileError(fmt::format("--data {}: is a file, where {} needs a folder of images", o.data, o.model));
+  if (!file && writes && !fs::exists(o.data, code))
+    throw FileError(fmt::format("--data {}: no such file, and {} needs one of text", o.data, o.model));
+  if (!file && writes) throw FileError(fmt::format("--data {}: is no file, where {} needs a text", o.data, o.model));
+  if (writes)
+    return in_memory(data::load_text(o.data, data::Split::train, *o.context),
+                     data::load_text(o.data, data::Split::test, *o.context), o);
+  if (is_of_images(o.data)) return of_images(o);
+  if (o.augment) throw FileError(fmt::format("--augment: {} is no folder of image files by class", o.data));
+  auto train = load_set(o.data, data::Split::train), test = load_set(o.data, data::Split::test);
+  for (const auto* set : {&train, &test})
+    if (set->size() == 0)
+      throw FileError(fmt::format("--data {}: the {} set holds no images", o.data, set == &train ? "training" : "test"));
+  if (train.sample_shape != test.sample_shape || train.classes != test.classes)
+    throw FileError(fmt::format("--data {}: training images are {}, test images {}", o.data, to_string(train.sample_shape),
+                                to_string(test.sample_shape)));
+  if (o.normalize == "mean-std") {
+    data::compute_normalization(train, train.mean, train.std);
+    test.mean = train.mean;
+    test.std = train.std;
+  }
+  return in_memory(std::move(train), std::move(test), o);
+}
+
+std::vector<std::string> class_report(nn::Module& model, const TrainData& data, std::int64_t batch_size) {
+  const auto counts = train::confusion_matrix(model, *data.test, {.batch_size = batch_size, .workers = data.workers});
+  std::size_t widest = 5;
+  for (const auto& name : data.class_names) widest = std::max(widest, name.size());
+  std::vector<std::string> lines{fmt::format("{:<{}}  images  accuracy", "class", widest)};
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    std::int64_t all = 0;
+    for (const auto count : counts[c]) all += count;
+    const auto share =
+        all == 0 ? "-" : fmt::format("{:.2f} %", 100 * static_cast<double>(counts[c][c]) / static_cast<double>(all));
+    lines.push_back(fmt::format("{:<{}}  {:>6}  {:>8}", data.class_names[c], widest, all, share));
+  }
+  if (counts.size() > most_shown_classes) return lines;
+  std::string head = fmt::format("{:<{}}", "true\\taken for", std::max<std::size_t>(widest, 14));
+  for (std::size_t c = 0; c < counts.size(); ++c) head += fmt::format(" {:>6}", data.class_names[c].substr(0, 6));
+  lines.push_back(head);
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    std::string line = fmt::format("{:<{}}", data.class_names[c], std::max<std::size_t>(widest, 14));
+    for (const auto count : counts[c]) line += fmt::format(" {:>6}", count);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace clnet::tools

@@ -1,0 +1,37 @@
+// The data of clnet-train: sets in memory, texts, and folders of image files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clnet/data.h"
+#include "clnet/nn.h"
+#include "tools/clnet_train_options.h"
+
+namespace clnet::tools {
+
+struct TrainData {
+  std::unique_ptr<data::Dataset> train, test;
+  std::string name;
+  Shape sample_shape;
+  std::int64_t classes = 0;
+  std::string alphabet;                  ///< of a text
+  std::vector<std::string> class_names;  ///< of a folder of image files
+  std::int64_t workers = 1;              ///< threads that make batches
+
+  bool is_text() const { return !alphabet.empty(); }
+  // What samples and the part for validation are called.
+  const char* items() const { return is_text() ? "characters" : "images"; }
+  const char* held_out() const { return is_text() ? "validation" : "test"; }
+  std::int64_t per_sample() const { return is_text() ? sample_shape[0] : 1; }
+};
+
+/// What --data names. Throws FileError.
+TrainData load_data(const TrainOptions& options);
+
+/// The accuracy of each class of a folder of image files, and which was taken for which: a line each.
+std::vector<std::string> class_report(nn::Module& model, const TrainData& data, std::int64_t batch_size);
+
+}  // namespace clnet::tools
