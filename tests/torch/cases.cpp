@@ -36,6 +36,9 @@ void Count::run(const std::string& name, const std::function<void()>& body) {
     body();
     fmt::print("passed {}\n", name);
     ++passed_;
+  } catch (const LeftOut& reason) {
+    fmt::print("left out {}: {}\n", name, reason.what());
+    ++left_out_;
   } catch (const std::exception& error) {
     fmt::print("failed {}: {}\n", name, error.what());
     ++failed_;
@@ -44,7 +47,9 @@ void Count::run(const std::string& name, const std::function<void()>& body) {
 }
 
 int Count::finish() const {
-  fmt::print("{} passed, {} failed\n", passed_, failed_);
+  fmt::print("{} passed, {} failed", passed_, failed_);
+  if (left_out_ > 0) fmt::print(", {} left out", left_out_);
+  fmt::print("\n");
   return failed_ == 0 && passed_ > 0 ? 0 : 1;
 }
 

@@ -74,14 +74,19 @@ Named load(const std::filesystem::path& file);
 /// 1). Throws Failed where that is above the tolerance, NaN where there should be a number, or of another shape.
 void compare(const std::string& what, const Tensor& got, const Tensor& want, double tolerance);
 
-/// Runs each case, prints a line for it and at the end "N passed, N failed"; 0 when all passed.
+/// A case that clnet leaves out on purpose, and why: it counts as neither passed nor failed.
+struct LeftOut : Failed {
+  using Failed::Failed;
+};
+/// Runs each case, prints a line for it and at the end "N passed, N failed", with ", N left out" where there are such; 0 when
+/// some passed and none failed.
 class Count {
  public:
   void run(const std::string& name, const std::function<void()>& body);
   int finish() const;
 
  private:
-  int passed_ = 0, failed_ = 0;
+  int passed_ = 0, failed_ = 0, left_out_ = 0;
 };
 /// What main() does: one folder as the argument, one clear line and 2 for everything that is wrong with it.
 int main(int argc, char** argv, const std::function<int(const std::filesystem::path&)>& body);

@@ -155,7 +155,8 @@ class Maker:
     def compute(self, op, args, kwargs, plain, wants, floating, output_gradients):
         """Outputs and gradients; `wants` says of which inputs."""
         torch = self.torch
-        leaves = [t.to(floating) if t.is_floating_point() else t.clone() for t in plain]
+        # Clones: batch_norm changes its running statistics.
+        leaves = [t.clone().to(floating) if t.is_floating_point() else t.clone() for t in plain]
         for leaf, want in zip(leaves, wants):
             leaf.requires_grad_(want)
         tensors = iter(leaves)
