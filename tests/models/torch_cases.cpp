@@ -38,6 +38,15 @@ void write_product(const Folder& folder, const std::string& op, float out, float
               {"grad.a", Tensor::from({grad})}});
 }
 
+/// A folder of one call, "one", of what tools/dev/torch_opinfo.py writes.
+void write_call(const Folder& folder, const std::string& op, const std::string& args, const std::string& kwargs,
+                const io::StateDict& tensors) {
+  io::save_safetensors((folder / "case.safetensors").string(), tensors);
+  folder.write("manifest.json", fmt::format(R"({{"cases": [{{"name": "one", "op": "{}", "args": {}, "kwargs": {}, "file":
+      "case.safetensors", "f32_out_err": 0, "f32_grad_err": 0}}]}})",
+                                            op, args, kwargs));
+}
+
 /// What train_reference reads of a network: fc1(4,3) bn1(3) tanh bn2(3) fc2(3,2), two steps of SGD. Or with a last layer that has
 /// no bias, and its name in full.
 class Curve {
@@ -343,6 +352,54 @@ TEST_CASE("torch_reference knows the momenta of PyTorch's cycles") {
              {0.95, 0.875, 0.8, 0.95}) == "passed one");
   CHECK(said(R"({"kind": "step", "base_lr": 0.2, "detail": "step 2 gamma .5"})", {0.2, 0.2}, {0.9, 0.9}) ==
         "failed one: the schedule has no momentum");
+}
+
+TEST_CASE("torch_reference calls PyTorch's functions by their arguments") {
+  const Folder folder;
+  // (a - 3 b)(1) with the gradient of both.
+  const io::StateDict difference{{"in.a0", Tensor::from({5.F, 7.F})},    {"in.a1", Tensor::from({1.F, 2.F})},
+                                 {"out.y0", Tensor::from({2.F, 1.F})},   {"gout.y0", Tensor::from({1.F, 10.F})},
+                                 {"grad.a0", Tensor::from({1.F, 10.F})}, {"grad.a1", Tensor::from({-3.F, -30.F})}};
+  const std::string two = R"([{"tensor": "a0"}, {"tensor": "a1"}])";
+  write_call(folder, "sub", two, R"({"alpha": 3})", difference);
+  CHECK(said_of(folder) == "passed one");
+  write_call(folder, "sub", two, R"({"alpha": 2})", difference);
+  CHECK(said_of(folder).starts_with("failed one: output y0 is off by"));
+  write_call(folder, "sub", two, R"({"alpha": 3, "beta": 1})", difference);
+  CHECK(said_of(folder) == "failed one: nothing reads argument beta");
+  write_call(folder, "sub", R"([{"tensor": "a0"}, {"tensor": "a7"}])", R"({"alpha": 3})", difference);
+  CHECK(said_of(folder) == "failed one: argument other: there is no tensor \"a7\"");
+  write_call(folder, "sub", two, R"({"alpha": "three"})", difference);
+  CHECK(said_of(folder) == "failed one: argument alpha is \"three\", no number");
+  write_call(folder, "sub", "3", "{}", difference);
+  CHECK(said_of(folder) == "failed one: the arguments are no list: 3");
+  write_call(folder, "no_such_function", two, "{}", difference);
+  CHECK(said_of(folder) == "failed one: unknown operation no_such_function");
+
+  // Lists of tensors, slices, dtypes; shapes and kinds of dtypes are compared, too.
+  const auto a = Tensor::from({1.F, 2.F}), b = Tensor::from({3.F});
+  write_call(folder, "cat", R"([[{"tensor": "a0"}, {"tensor": "a1"}]])", R"({"dim": -1})",
+             {{"in.a0", a}, {"in.a1", b}, {"out.y0", Tensor::from({1.F, 2.F, 3.F})}});
+  CHECK(said_of(folder) == "passed one");
+  write_call(folder, "__getitem__", R"([{"tensor": "a0"}, {"slice": [1, null, null]}])", "{}",
+             {{"in.a0", a}, {"out.y0", b - 1.0}});
+  CHECK(said_of(folder) == "passed one");
+  write_call(folder, "sum", R"([{"tensor": "a0"}])", R"({"dtype": {"dtype": "i64"}})",
+             {{"in.a0", a}, {"out.y0", Tensor::scalar(3, Dtype::i64)}});
+  CHECK(said_of(folder) == "passed one");
+  write_call(folder, "sum", R"([{"tensor": "a0"}])", "{}", {{"in.a0", a}, {"out.y0", Tensor::scalar(3, Dtype::i64)}});
+  CHECK(said_of(folder) == "failed one: output y0 is floating, not an integer");
+  write_call(folder, "sum", R"([{"tensor": "a0"}])", "{}", {{"in.a0", a}, {"out.y0", b}});
+  CHECK(said_of(folder) == "failed one: output y0 has shape [], not [1]");
+}
+
+TEST_CASE("torch_reference counts calls that are left out") {
+  const Folder folder;
+  const auto x = Tensor::from({1.F});
+  write_call(folder, "nn.functional.dropout", R"([{"tensor": "a0"}])", R"({"p": 0.5})", {{"in.a0", x}, {"out.y0", x}});
+  const auto outcome = reference(TORCH_REFERENCE, folder.path());
+  CHECK(outcome.out == "left out one: random numbers\n0 passed, 0 failed, 1 left out\n");
+  CHECK(outcome.code == 1);
 }
 
 TEST_CASE("a folder without cases is one clear line") {

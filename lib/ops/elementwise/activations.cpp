@@ -62,7 +62,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   ops::require_floating("prelu", x.spec());
   ops::require_same_dtype("prelu", x.spec(), weight.spec());
   const bool channels = x.rank() >= 2 && weight.shape() == Shape{x.size(1)};
-  if (!channels && weight.shape() != Shape{1})
+  if (!channels && (weight.rank() > 1 || weight.numel() != 1))
     throw ShapeError(fmt::format("prelu: weight {} is neither one number nor one for each channel of {}",
                                  to_string(weight.spec()), to_string(x.spec())));
   std::vector<std::int64_t> extents(static_cast<std::size_t>(x.rank()), 1);

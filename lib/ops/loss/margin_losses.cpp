@@ -77,6 +77,8 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
   require_defined(op, {{"input", input}, {"target", target}});
   ops::require_floating(op, input.spec());
   ops::require_indices(op, target);
+  // A scalar is the score of the only class.
+  if (input.rank() == 0 && target.numel() == 1) return multi_margin_loss(reshape(input, {1}), target, options);
   const bool fits = (input.rank() == 2 && target.shape() == Shape{input.size(0)}) || (input.rank() == 1 && target.numel() == 1);
   if (!fits || input.size(-1) < 1)
     throw ShapeError(fmt::format("{}: input {} and target {} are not {{N, C}} and {{N}}, or {{C}} and {{}}", op,
@@ -107,6 +109,8 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
   require_defined(op, {{"input", input}, {"target", target}});
   ops::require_floating(op, input.spec());
   ops::require_indices(op, target);
+  if (input.rank() == 0 && target.rank() == 0)
+    return multilabel_margin_loss(reshape(input, {1}), reshape(target, {1}), reduction);
   if ((input.rank() != 1 && input.rank() != 2) || target.shape() != input.shape() || input.size(-1) < 1)
     throw ShapeError(fmt::format("{}: input {} and target {} are not both {{N, C}} or {{C}}", op, to_string(input.spec()),
                                  to_string(target.spec())));

@@ -69,6 +69,9 @@ TEST_CASE("lerp ends where it shall, and prelu's weight does not see positive el
   const float inf = std::numeric_limits<float>::infinity();
   const Tensor x = Tensor::from({inf, -1.f}), weight = Tensor::from({0.25f});
   CHECK(gradients(sum(prelu(x, weight)), {weight})[0].item<float>() == -1);
+  const Tensor number = Tensor::scalar(0.25), y = prelu(x, number);
+  CHECK(y.to_vector<float>() == std::vector<float>{inf, -0.25f});
+  CHECK(gradients(sum(y), {number})[0].item<float>() == -1);
 }
 
 TEST_CASE("values that a dtype does not hold are refused by name") {

@@ -83,6 +83,18 @@ TEST_CASE("margins between classes are PyTorch's, with their gradients") {
   CHECK(multilabel_margin_loss(Tensor::from({0.F, 0.F}), Tensor::from<std::int64_t>({1, 1})).item<float>() == 1);
 }
 
+TEST_CASE("a scalar is the score of the only class, as in PyTorch") {
+  const Tensor x = Tensor::scalar(-3.7), first = Tensor::scalar(0, Dtype::i64);
+  for (const auto reduction : {Reduction::mean, Reduction::none}) {
+    const auto one = multi_margin_loss(x, first, {.reduction = reduction}), several = multilabel_margin_loss(x, first, reduction);
+    for (const auto& loss : {one, several}) {
+      CHECK(loss.shape() == Shape{});
+      CHECK(loss.item<float>() == 0);
+      CHECK(gradients(loss, {x})[0].item<float>() == 0);
+    }
+  }
+}
+
 TEST_CASE("targets that are no class give NaN on the device") {
   const Tensor x = zeros({3, 2});
   const Tensor classes = exec::copy_now(Tensor::from<std::int64_t>({2, -1, 1}), Device::current());

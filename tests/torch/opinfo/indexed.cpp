@@ -12,8 +12,14 @@ Tensor spread_out(const Tensor& indices, const Shape& shape, int dim) {
   return expand(reshape(indices, extents), shape);
 }
 
+/// Where there are none, PyTorch takes indices of any dtype.
+Tensor indices_of(const Args& in, int at) {
+  const auto indices = in.tensor(at, "index");
+  return indices.numel() == 0 ? cast(indices, Dtype::i64) : indices;
+}
+
 Tensor scattered(const Args& in) {
-  const auto x = in.tensor(0), indices = in.tensor(2, "index");
+  const auto x = in.tensor(0), indices = indices_of(in, 2);
   const int dim = in.dim(1);
   const auto mode = in.text(4, "reduce", "");
   const bool number = !in.is_tensor(3, "src") && !in.is_tensor(-1, "value");
@@ -33,13 +39,13 @@ Tensor scatter_reduced(const Args& in) {
                                                              {"amin", ScatterReduction::amin}};
   const auto mode = known.find(in.text(4, "reduce", ""));
   if (mode == known.end()) throw Failed("unknown reduction");
-  return scatter_reduce(in.tensor(0), in.dim(1), in.tensor(2, "index"), in.tensor(3, "src"), mode->second,
+  return scatter_reduce(in.tensor(0), in.dim(1), indices_of(in, 2), in.tensor(3, "src"), mode->second,
                         in.flag(5, "include_self", true));
 }
 
 Tensor copied(const Args& in) {
   const auto x = in.tensor(0), source = in.tensor(3, "source");
-  return scatter(x, in.dim(1), spread_out(in.tensor(2, "index"), source.shape(), in.dim(1)), source);
+  return scatter(x, in.dim(1), spread_out(indices_of(in, 2), source.shape(), in.dim(1)), source);
 }
 
 Outputs sorted(const Args& in) {
@@ -127,19 +133,19 @@ Tensor indexed(const Args& in) {
 void add_indexed(Adapters& adapters) {
   adapters["gather"] = one([](const Args& in) {
     in.without_effect({"sparse_grad"});
-    return gather(in.tensor(0), in.dim(1), in.tensor(2, "index"));
+    return gather(in.tensor(0), in.dim(1), indices_of(in, 2));
   });
   adapters["scatter"] = one(scattered);
   adapters["scatter_add"] =
-      one([](const Args& in) { return scatter_add(in.tensor(0), in.dim(1), in.tensor(2, "index"), in.tensor(3, "src")); });
+      one([](const Args& in) { return scatter_add(in.tensor(0), in.dim(1), indices_of(in, 2), in.tensor(3, "src")); });
   adapters["scatter_reduce"] = one(scatter_reduced);
   adapters["index_select"] = one([](const Args& in) {
-    const auto x = in.tensor(0), indices = in.tensor(2, "index");
+    const auto x = in.tensor(0), indices = indices_of(in, 2);
     // A single index keeps its dimension.
     return index_select(x, in.dim(1), x.rank() > 0 ? as_line(indices) : reshape(indices, {}));
   });
   adapters["index_add"] = one([](const Args& in) {
-    return index_add(in.tensor(0), in.dim(1), as_line(in.tensor(2, "index")), in.tensor(3, "source"), in.number(4, "alpha", 1));
+    return index_add(in.tensor(0), in.dim(1), as_line(indices_of(in, 2)), in.tensor(3, "source"), in.number(4, "alpha", 1));
   });
   adapters["index_copy"] = one(copied);
   adapters["__getitem__"] = one(indexed);

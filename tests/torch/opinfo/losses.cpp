@@ -71,8 +71,10 @@ Tensor lengths(const Args& in, int at, const std::string& name) {
 }
 
 Tensor ctc(const Args& in) {
+  // PyTorch's gradient is the one of log_softmax() before it, whose values these are; clnet's is of the values themselves.
   return ctc_loss(
-      in.tensor(0, "log_probs"), in.tensor(1, "targets"), lengths(in, 2, "input_lengths"), lengths(in, 3, "target_lengths"),
+      log_softmax(in.tensor(0, "log_probs"), -1), in.tensor(1, "targets"), lengths(in, 2, "input_lengths"),
+      lengths(in, 3, "target_lengths"),
       {.blank = in.integer(4, "blank", 0), .reduction = in.reduction(5), .zero_infinity = in.flag(6, "zero_infinity")});
 }
 

@@ -13,6 +13,7 @@ Tensor batch_normalized(const Args& in) {
   const auto x = in.tensor(0), mean = in.maybe_tensor(1, "running_mean"), var = in.maybe_tensor(2, "running_var");
   const auto weight = in.maybe_tensor(3, "weight"), bias = in.maybe_tensor(4, "bias");
   const double eps = in.number(7, "eps", 1e-5);
+  if (x.rank() < 2) throw LeftOut("values without channels");
   if (in.flag(5, "training")) return batch_norm_training(x, weight, bias, eps).y;
   return batch_norm_inference(x, mean, var, weight, bias, eps);
 }
@@ -39,7 +40,9 @@ Tensor normalized(const Args& in) {
 }
 
 Tensor cosine(const Args& in) {
-  const auto a = in.tensor(0, "x1"), b = in.tensor(1, "x2");
+  const auto first = in.tensor(0, "x1"), second = in.tensor(1, "x2");
+  const auto shape = broadcast(first.shape(), second.shape(), "cosine_similarity");
+  const auto a = expand(first, shape), b = expand(second, shape);
   const int dim = in.dim(2, "dim", 1);
   const double eps = in.number(3, "eps", 1e-8);
   const auto length = [&](const Tensor& x) { return maximum(norm(x, 2, dim, true), eps); };

@@ -66,8 +66,11 @@ void add_products(Adapters& adapters) {
   adapters["linalg.multi_dot"] = one(chained);
   adapters["linalg.matrix_power"] = one(matrix_power);
   adapters["linalg.vecdot"] = one([](const Args& in) { return sum(in.tensor(0) * in.tensor(1, "y"), in.dim(2, "dim", -1)); });
-  adapters["nn.functional.linear"] =
-      one([](const Args& in) { return linear(in.tensor(0), in.tensor(1, "weight"), in.maybe_tensor(2, "bias")); });
+  adapters["nn.functional.linear"] = one([](const Args& in) {
+    // A weight that is a line gives one feature, and drops its dimension.
+    if (in.tensor(1, "weight").rank() == 1) return matmul(in.tensor(0), in.tensor(1, "weight"));
+    return linear(in.tensor(0), in.tensor(1, "weight"), in.maybe_tensor(2, "bias"));
+  });
   adapters["nn.functional.bilinear"] = one([](const Args& in) {
     const auto result = einsum("...i,oij,...j->...o", {in.tensor(0), in.tensor(2, "weight"), in.tensor(1, "input2")});
     const auto bias = in.maybe_tensor(3, "bias");
