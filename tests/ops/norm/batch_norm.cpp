@@ -101,6 +101,13 @@ TEST_CASE("layer_norm of equal values whose squares are infinite is its bias") {
   }
 }
 
+TEST_CASE("a line of one element does not depend on it") {
+  // 0.6 -4.8 is rounded; that times 1 / sqrt(eps) would be 7e-5.
+  const Tensor x = Tensor::from({-0.604689F, 3.F}, {2, 1}), weight = Tensor::from({-4.826985F});
+  const auto dx = gradients(sum(layer_norm(x, 1, weight, {}) * Tensor::from({1.540996F, -0.7F}, {2, 1})), {x})[0];
+  for (const auto value : dx.to_vector<float>()) CHECK(value == 0);
+}
+
 TEST_CASE("normalisation refuses wrong inputs") {
   CHECK_THROWS_WITH(batch_norm_training(zeros({1, 3}), {}, {}), Contains("expected more than 1 value per channel when training"));
   CHECK_THROWS_AS(batch_norm_training(zeros({0, 3, 2}), {}, {}), ShapeError);

@@ -133,7 +133,9 @@ Tensor indexed(const Args& in) {
 void add_indexed(Adapters& adapters) {
   adapters["gather"] = one([](const Args& in) {
     in.without_effect({"sparse_grad"});
-    return gather(in.tensor(0), in.dim(1), indices_of(in, 2));
+    const auto x = in.tensor(0), indices = indices_of(in, 2);
+    if (indices.numel() == 0 && indices.rank() != x.rank()) throw LeftOut("no indices, of another rank");
+    return gather(x, in.dim(1), indices);
   });
   adapters["scatter"] = one(scattered);
   adapters["scatter_add"] =
