@@ -249,7 +249,7 @@ inline Tensor softshrink(const Tensor& x) { return softshrink(x, 0.5); }
 CLNET_API Tensor tanhshrink(const Tensor& x);  ///< x - tanh(x)
 /// x where x > bound, else `value`.
 CLNET_API Tensor threshold(const Tensor& x, double bound, double value);
-/// x where it is positive, else weight x. `weight` is a number or {C} for x {N, C, ...} (ShapeError otherwise). Both have one dtype.
+/// x where it is positive, else weight x. `weight` is a number or {C} for x {N, C, ...} (ShapeError otherwise). One dtype.
 CLNET_API Tensor prelu(const Tensor& x, const Tensor& weight);
 /// a sigmoid(b), where a and b are the halves of x along `dim`. Throws ShapeError for an odd extent.
 CLNET_API Tensor glu(const Tensor& x, int dim);
