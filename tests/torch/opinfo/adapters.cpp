@@ -6,7 +6,7 @@ const Adapters& all_adapters() {
   static const Adapters all = [] {
     Adapters adapters;
     for (const auto& add : {add_elementwise, add_functions, add_indexed, add_joined, add_layers, add_losses, add_made, add_norms,
-                            add_pools, add_products, add_reductions, add_shapes})
+                            add_ordered, add_pools, add_products, add_reductions, add_shapes, add_special})
       add(adapters);
     return adapters;
   }();

@@ -22,10 +22,12 @@ void add_layers(Adapters& adapters);
 void add_losses(Adapters& adapters);
 void add_made(Adapters& adapters);
 void add_norms(Adapters& adapters);
+void add_ordered(Adapters& adapters);
 void add_pools(Adapters& adapters);
 void add_products(Adapters& adapters);
 void add_reductions(Adapters& adapters);
 void add_shapes(Adapters& adapters);
+void add_special(Adapters& adapters);
 const Adapters& all_adapters();
 
 /// The results of a call; throws Failed for a name without an adapter and for arguments that nothing reads, LeftOut for a call

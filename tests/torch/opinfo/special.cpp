@@ -1,0 +1,148 @@
+// Special functions, bits, and further products.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/torch/opinfo/adapters.h"
+
+namespace clnet::torch::opinfo {
+
+namespace {
+
+using OfOne = Tensor (*)(const Tensor&);
+
+struct OfTwo {
+  Tensor (*tensors)(const Tensor&, const Tensor&);
+  Tensor (*before)(const Tensor&, double);
+  Tensor (*behind)(double, const Tensor&);
+
+  Tensor operator()(const Operand& a, const Operand& b) const {
+    const auto *x = std::get_if<Tensor>(&a), *y = std::get_if<Tensor>(&b);
+    if (x == nullptr && y == nullptr) throw Failed("two numbers, no tensor");
+    if (x == nullptr) return behind(std::get<double>(a), *y);
+    if (y == nullptr) return before(*x, std::get<double>(b));
+    require_one_dtype({*x, *y});
+    return tensors(*x, *y);
+  }
+};
+
+Tensor differences(const Args& in) {
+  auto parts = std::vector<Tensor>{in.tensor(0)};
+  const int order = static_cast<int>(in.integer(1, "n", 1)), dim = in.dim(2, "dim", -1);
+  if (const auto before = in.maybe_tensor(3, "prepend"); before.defined()) parts.insert(parts.begin(), before);
+  if (const auto behind = in.maybe_tensor(4, "append"); behind.defined()) parts.push_back(behind);
+  // Without an order PyTorch leaves out what stands before and behind, too.
+  if (order == 0) return in.tensor(0);
+  return diff(parts.size() == 1 ? parts[0] : concat(parts, dim), order, dim);
+}
+
+Tensor contracted(const Args& in) {
+  auto a = in.tensor(0), b = in.tensor(1, "other");
+  const auto* dims = in.find(2, "dims");
+  if (dims == nullptr || !dims->is_array()) return tensordot(a, b, static_cast<int>(in.integer(2, "dims", 2)));
+  const auto of_a = to_ints(dims->at(0).get<std::vector<std::int64_t>>());
+  const auto of_b = to_ints(dims->at(1).get<std::vector<std::int64_t>>());
+  // An extent of 1 stands beside any in PyTorch.
+  for (std::size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i) {
+    if (a.size(of_a[i]) == b.size(of_b[i])) continue;
+    if (a.size(of_a[i]) == 1) b = sum(b, of_b[i], true);
+    if (b.size(of_b[i]) == 1) a = sum(a, of_a[i], true);
+  }
+  return tensordot(a, b, of_a, of_b);
+}
+
+Tensor matrices_of_diagonals(const Args& in) {
+  const auto rank = in.tensor(0).rank();
+  if (in.integer(1, "offset", 0) != 0 || in.dim(2, "dim1", -2) != -2 || in.dim(3, "dim2", -1) != -1)
+    throw LeftOut(fmt::format("other diagonals of rank {}", rank));
+  return diag_embed(in.tensor(0));
+}
+
+}  // namespace
+
+void add_special(Adapters& adapters) {
+  const std::map<std::string, OfOne> ones{{"tan", tan},         {"asin", asin},
+                                          {"acos", acos},       {"atan", atan},
+                                          {"sinh", sinh},       {"cosh", cosh},
+                                          {"asinh", asinh},     {"acosh", acosh},
+                                          {"atanh", atanh},     {"exp2", exp2},
+                                          {"log10", log10},     {"lgamma", lgamma},
+                                          {"digamma", digamma}, {"erfc", erfc},
+                                          {"erfinv", erfinv},   {"sinc", sinc},
+                                          {"deg2rad", deg2rad}, {"rad2deg", rad2deg},
+                                          {"isinf", is_inf},    {"isfinite", is_finite},
+                                          {"signbit", signbit}, {"bitwise_not", bitwise_not}};
+  for (const auto& [name, function] : ones)
+    adapters[name] = one([function = function](const Args& in) { return function(in.tensor(0)); });
+  const std::map<std::string, OfTwo> twos{
+      {"logaddexp2", {logaddexp2, logaddexp2, logaddexp2}},
+      {"special.xlog1py", {xlog1py, xlog1py, xlog1py}},
+      {"floor_divide", {floor_divide, floor_divide, floor_divide}},
+      {"remainder", {remainder, remainder, remainder}},
+      {"copysign", {copysign, copysign, copysign}},
+      {"heaviside", {heaviside, heaviside, heaviside}},
+      {"fmax", {fmax, fmax, fmax}},
+      {"fmin", {fmin, fmin, fmin}},
+      {"bitwise_and", {bitwise_and, bitwise_and, bitwise_and}},
+      {"bitwise_or", {bitwise_or, bitwise_or, bitwise_or}},
+      {"bitwise_xor", {bitwise_xor, bitwise_xor, bitwise_xor}},
+      {"bitwise_left_shift", {bitwise_left_shift, bitwise_left_shift, bitwise_left_shift}},
+      {"bitwise_right_shift", {bitwise_right_shift, bitwise_right_shift, bitwise_right_shift}}};
+  for (const auto& [name, function] : twos)
+    adapters[name] =
+        one([function = function](const Args& in) { return function(in.operand(0, "input"), in.operand(1, "other")); });
+  const std::map<std::string, std::string> reflections{
+      {"__rmod__", "remainder"}, {"__rand__", "bitwise_and"}, {"__ror__", "bitwise_or"}, {"__rxor__", "bitwise_xor"}};
+  for (const auto& [name, forward] : reflections)
+    adapters[name] =
+        one([function = twos.at(forward)](const Args& in) { return function(in.operand(1, "other"), in.operand(0, "input")); });
+  adapters["logical_xor"] = one([](const Args& in) { return logical_xor(in.tensor(0), in.tensor(1, "other")); });
+  adapters["logit"] = one([](const Args& in) {
+    const auto eps = in.maybe_number(1, "eps");
+    if (eps && *eps > 0.5) throw LeftOut("an eps above 0.5");
+    return eps ? logit(in.tensor(0), *eps) : logit(in.tensor(0));
+  });
+  // OpInfo has the tensor first.
+  for (const char* name : {"polygamma", "special.polygamma"})
+    adapters[name] = one([](const Args& in) { return polygamma(in.integer(1, "n"), in.tensor(0)); });
+  adapters["isclose"] = one([](const Args& in) {
+    return is_close(in.tensor(0), in.tensor(1, "other"), in.number(2, "rtol", 1e-5), in.number(3, "atol", 1e-8),
+                    in.flag(4, "equal_nan"));
+  });
+  adapters["allclose"] = one([](const Args& in) {
+    return full({},
+                all_close(in.tensor(0), in.tensor(1, "other"), in.number(2, "rtol", 1e-5), in.number(3, "atol", 1e-8),
+                          in.flag(4, "equal_nan")),
+                Dtype::boolean);
+  });
+  adapters["diff"] = one(differences);
+  adapters["tensordot"] = one(contracted);
+  adapters["kron"] = one([](const Args& in) { return kron(in.tensor(0), in.tensor(1, "other")); });
+  adapters["linalg.cross"] = one([](const Args& in) { return cross(in.tensor(0), in.tensor(1, "other"), in.dim(2, "dim", -1)); });
+  // The old one takes the first dimension of 3.
+  adapters["cross"] = one([](const Args& in) {
+    const auto a = in.tensor(0);
+    int first = 0;
+    while (first + 1 < a.rank() && a.size(first) != 3) ++first;
+    return cross(a, in.tensor(1, "other"), in.dim(2, "dim", first));
+  });
+  adapters["cdist"] = one([](const Args& in) {
+    static_cast<void>(in.find(3, "compute_mode"));
+    return cdist(in.tensor(0, "x1"), in.tensor(1, "x2"), in.number(2, "p", 2));
+  });
+  adapters["diag_embed"] = one(matrices_of_diagonals);
+  adapters["meshgrid"] = [](const Args& in) {
+    const auto order = in.text(-1, "indexing", "ij");
+    return meshgrid(in.tensors(0), order == "xy" ? Indexing::xy : Indexing::ij);
+  };
+  adapters["logspace"] = one([](const Args& in) {
+    in.without_effect({"requires_grad"});
+    const auto end_of = [&](int at, const char* name) {
+      return in.is_tensor(at, name) ? in.tensor(at, name).item<double>() : in.number(at, name);
+    };
+    return logspace(end_of(0, "start"), end_of(1, "end"), in.integer(2, "steps"), in.number(3, "base", 10),
+                    in.dtype(-1, "dtype", Dtype::f32));
+  });
+}
+
+}  // namespace clnet::torch::opinfo
