@@ -200,7 +200,7 @@ int run(const TrainOptions& o) {
   fit.shuffle = !o.no_shuffle;
   fit.seed = o.seed;
   fit.early_stopping = o.early_stopping;
-  for (const auto& name : o.metrics) fit.metrics.push_back(metrics::make(name, sets.train.classes));
+  for (const auto& name : o.metrics) fit.metrics.push_back(metrics::make(name, sets.classes));
   std::optional<optim::EMA> average;
   if (o.ema) fit.hooks.push_back(train::ema(average.emplace(*model, *o.ema)));
   if (o.accumulate > 1) fit.hooks.push_back(train::accumulation(o.accumulate));

@@ -19,6 +19,7 @@ Tensor Tensor::any(const Dims& dims, bool keepdim) const { return clnet::any(*th
 Tensor Tensor::argmax(int dim, bool keepdim) const { return clnet::argmax(*this, dim, keepdim); }
 Tensor Tensor::argmin(int dim, bool keepdim) const { return clnet::argmin(*this, dim, keepdim); }
 Tensor Tensor::argsort(int dim, bool descending) const { return clnet::argsort(*this, dim, descending); }
+Tensor Tensor::argwhere() const { return clnet::argwhere(*this); }
 Tensor Tensor::asin() const { return clnet::asin(*this); }
 Tensor Tensor::asinh() const { return clnet::asinh(*this); }
 Tensor Tensor::atan() const { return clnet::atan(*this); }
@@ -47,6 +48,8 @@ Tensor Tensor::cos() const { return clnet::cos(*this); }
 Tensor Tensor::cosh() const { return clnet::cosh(*this); }
 Tensor Tensor::count_nonzero(const Dims& dims, bool keepdim) const { return clnet::count_nonzero(*this, dims, keepdim); }
 Tensor Tensor::cross(const Tensor& b, int dim) const { return clnet::cross(*this, b, dim); }
+SortResult Tensor::cummax(int dim) const { return clnet::cummax(*this, dim); }
+SortResult Tensor::cummin(int dim) const { return clnet::cummin(*this, dim); }
 Tensor Tensor::cumprod(int dim) const { return clnet::cumprod(*this, dim); }
 Tensor Tensor::cumsum(int dim) const { return clnet::cumsum(*this, dim); }
 Tensor Tensor::deg2rad() const { return clnet::deg2rad(*this); }
@@ -89,9 +92,12 @@ Tensor Tensor::hardshrink(double lambda) const { return clnet::hardshrink(*this,
 Tensor Tensor::hardshrink() const { return clnet::hardshrink(*this); }
 Tensor Tensor::heaviside(const Tensor& b) const { return clnet::heaviside(*this, b); }
 Tensor Tensor::heaviside(double b) const { return clnet::heaviside(*this, b); }
+Tensor Tensor::histc(std::int64_t bins, double low, double high) const { return clnet::histc(*this, bins, low, high); }
 Tensor Tensor::hypot(const Tensor& b) const { return clnet::hypot(*this, b); }
 Tensor Tensor::hypot(double b) const { return clnet::hypot(*this, b); }
 Tensor Tensor::index_add(int dim, const Tensor& indices, const Tensor& source, double alpha) const { return clnet::index_add(*this, dim, indices, source, alpha); }
+Tensor Tensor::index_copy(int dim, const Tensor& indices, const Tensor& source) const { return clnet::index_copy(*this, dim, indices, source); }
+Tensor Tensor::index_fill(int dim, const Tensor& indices, double value) const { return clnet::index_fill(*this, dim, indices, value); }
 Tensor Tensor::index_select(int dim, const Tensor& indices) const { return clnet::index_select(*this, dim, indices); }
 Tensor Tensor::inner(const Tensor& b) const { return clnet::inner(*this, b); }
 Tensor Tensor::is_close(const Tensor& b, double rtol, double atol, bool equal_nan) const { return clnet::is_close(*this, b, rtol, atol, equal_nan); }
@@ -99,6 +105,7 @@ Tensor Tensor::is_finite() const { return clnet::is_finite(*this); }
 Tensor Tensor::is_inf() const { return clnet::is_inf(*this); }
 Tensor Tensor::is_nan() const { return clnet::is_nan(*this); }
 Tensor Tensor::kron(const Tensor& b) const { return clnet::kron(*this, b); }
+SortResult Tensor::kthvalue(std::int64_t k, int dim, bool keepdim) const { return clnet::kthvalue(*this, k, dim, keepdim); }
 Tensor Tensor::lerp(const Tensor& b, double weight) const { return clnet::lerp(*this, b, weight); }
 Tensor Tensor::lerp(const Tensor& b, const Tensor& weight) const { return clnet::lerp(*this, b, weight); }
 Tensor Tensor::less(const Tensor& b) const { return clnet::less(*this, b); }
@@ -115,6 +122,7 @@ Tensor Tensor::logaddexp(const Tensor& b) const { return clnet::logaddexp(*this,
 Tensor Tensor::logaddexp(double b) const { return clnet::logaddexp(*this, b); }
 Tensor Tensor::logaddexp2(const Tensor& b) const { return clnet::logaddexp2(*this, b); }
 Tensor Tensor::logaddexp2(double b) const { return clnet::logaddexp2(*this, b); }
+Tensor Tensor::logcumsumexp(int dim) const { return clnet::logcumsumexp(*this, dim); }
 Tensor Tensor::logical_and(const Tensor& b) const { return clnet::logical_and(*this, b); }
 Tensor Tensor::logical_not() const { return clnet::logical_not(*this); }
 Tensor Tensor::logical_or(const Tensor& b) const { return clnet::logical_or(*this, b); }
@@ -123,24 +131,31 @@ Tensor Tensor::logit() const { return clnet::logit(*this); }
 Tensor Tensor::logit(double eps) const { return clnet::logit(*this, eps); }
 Tensor Tensor::logsumexp(const Dims& dims, bool keepdim) const { return clnet::logsumexp(*this, dims, keepdim); }
 Tensor Tensor::masked_fill(const Tensor& mask, double value) const { return clnet::masked_fill(*this, mask, value); }
+Tensor Tensor::masked_select(const Tensor& mask) const { return clnet::masked_select(*this, mask); }
 Tensor Tensor::matmul(const Tensor& b) const { return clnet::matmul(*this, b); }
 Tensor Tensor::matmul(const Tensor& b, const MatmulOptions& options) const { return clnet::matmul(*this, b, options); }
 Tensor Tensor::max(const Dims& dims, bool keepdim) const { return clnet::max(*this, dims, keepdim); }
 Tensor Tensor::maximum(const Tensor& b) const { return clnet::maximum(*this, b); }
 Tensor Tensor::maximum(double b) const { return clnet::maximum(*this, b); }
 Tensor Tensor::mean(const Dims& dims, bool keepdim) const { return clnet::mean(*this, dims, keepdim); }
+SortResult Tensor::median(int dim, bool keepdim) const { return clnet::median(*this, dim, keepdim); }
+Tensor Tensor::median() const { return clnet::median(*this); }
 Tensor Tensor::min(const Dims& dims, bool keepdim) const { return clnet::min(*this, dims, keepdim); }
 Tensor Tensor::minimum(const Tensor& b) const { return clnet::minimum(*this, b); }
 Tensor Tensor::minimum(double b) const { return clnet::minimum(*this, b); }
 Tensor Tensor::mm(const Tensor& b) const { return clnet::mm(*this, b); }
+SortResult Tensor::mode(int dim, bool keepdim) const { return clnet::mode(*this, dim, keepdim); }
 Tensor Tensor::movedim(const Dims& sources, const Dims& destinations) const { return clnet::movedim(*this, sources, destinations); }
 Tensor Tensor::movedim(int source, int destination) const { return clnet::movedim(*this, source, destination); }
+Tensor Tensor::msort() const { return clnet::msort(*this); }
 Tensor Tensor::mv(const Tensor& b) const { return clnet::mv(*this, b); }
 Tensor Tensor::nan_to_num(double nan, std::optional<double> positive, std::optional<double> negative) const { return clnet::nan_to_num(*this, nan, positive, negative); }
 Tensor Tensor::nanmean(const Dims& dims, bool keepdim) const { return clnet::nanmean(*this, dims, keepdim); }
+SortResult Tensor::nanmedian(int dim, bool keepdim) const { return clnet::nanmedian(*this, dim, keepdim); }
 Tensor Tensor::nansum(const Dims& dims, bool keepdim) const { return clnet::nansum(*this, dims, keepdim); }
 Tensor Tensor::narrow(int dim, const Tensor& start, std::int64_t length) const { return clnet::narrow(*this, dim, start, length); }
 Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length) const { return clnet::narrow(*this, dim, start, length); }
+Tensor Tensor::nonzero() const { return clnet::nonzero(*this); }
 Tensor Tensor::norm(double p, const Dims& dims, bool keepdim) const { return clnet::norm(*this, p, dims, keepdim); }
 Tensor Tensor::not_equal(const Tensor& b) const { return clnet::not_equal(*this, b); }
 Tensor Tensor::not_equal(double b) const { return clnet::not_equal(*this, b); }
@@ -189,6 +204,8 @@ Tensor Tensor::squeeze() const { return clnet::squeeze(*this); }
 Tensor Tensor::stddev(const Dims& dims, int correction, bool keepdim) const { return clnet::stddev(*this, dims, correction, keepdim); }
 Tensor Tensor::sum(const Dims& dims, bool keepdim) const { return clnet::sum(*this, dims, keepdim); }
 Tensor Tensor::sum_to(const Shape& shape) const { return clnet::sum_to(*this, shape); }
+Tensor Tensor::take(const Tensor& indices) const { return clnet::take(*this, indices); }
+Tensor Tensor::take_along_dim(const Tensor& indices, std::optional<int> dim) const { return clnet::take_along_dim(*this, indices, dim); }
 Tensor Tensor::tan() const { return clnet::tan(*this); }
 Tensor Tensor::tanh() const { return clnet::tanh(*this); }
 std::vector<Tensor> Tensor::tensor_split(std::int64_t sections, int dim) const { return clnet::tensor_split(*this, sections, dim); }
@@ -203,6 +220,8 @@ Tensor Tensor::triu(std::int64_t diagonal) const { return clnet::triu(*this, dia
 Tensor Tensor::trunc() const { return clnet::trunc(*this); }
 std::vector<Tensor> Tensor::unbind(int dim) const { return clnet::unbind(*this, dim); }
 Tensor Tensor::unflatten(int dim, const std::vector<std::int64_t>& extents) const { return clnet::unflatten(*this, dim, extents); }
+UniqueResult Tensor::unique() const { return clnet::unique(*this); }
+UniqueResult Tensor::unique_consecutive() const { return clnet::unique_consecutive(*this); }
 Tensor Tensor::unsqueeze(int dim) const { return clnet::unsqueeze(*this, dim); }
 Tensor Tensor::var(const Dims& dims, int correction, bool keepdim) const { return clnet::var(*this, dims, correction, keepdim); }
 Tensor Tensor::xlog1py(const Tensor& b) const { return clnet::xlog1py(*this, b); }
