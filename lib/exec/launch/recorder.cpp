@@ -217,11 +217,13 @@ void Recorder::epilogue(Launch& launch, std::int64_t channels, std::int64_t inne
   epilogue_answered_ = true;
   if (!epilogue_ || !epilogue_->join(launch, channels, inner)) return;
   epilogue_joined_ = true;
-  round_fused(launch);
+  round_fused(launch, "EPILOGUE_BODY");
 }
 
-void Recorder::round_fused(Launch& launch) const {
-  if (!device_.prefers_vector_kernels) launch.define("ROUND_FUSED", 1);
+void Recorder::round_fused(Launch& launch, const std::string& body) const {
+  if (device_.prefers_vector_kernels) return;
+  auto& text = launch.program_.defines.at(body);
+  text = "_Pragma(\"OPENCL FP_CONTRACT OFF\") " + text;
 }
 
 void Recorder::foresee(std::string problem, std::int64_t extent, const std::function<void(std::int64_t)>& lower) {
@@ -260,7 +262,7 @@ void Recorder::inner_epilogue(Launch& launch, std::size_t which, std::string_vie
 
 void Recorder::prologue(Launch& launch, std::string_view name) {
   prologue_answered_ = true;
-  if (prologue_ && prologue_->join(launch, name)) round_fused(launch);
+  if (prologue_ && prologue_->join(launch, name)) round_fused(launch, "PROLOGUE_BODY");
 }
 
 }  // namespace clnet::exec

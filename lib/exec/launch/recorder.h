@@ -358,7 +358,7 @@ class Recorder {
 
  private:
   /// What was fused into the launch gives the bits of single operations, as generated kernels do.
-  void round_fused(Launch& launch) const;
+  void round_fused(Launch& launch, const std::string& body) const;
   Launch& add(ocl::ProgramSource program, std::string_view function);
 
   Recording& recording_;
