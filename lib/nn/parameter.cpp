@@ -126,7 +126,8 @@ void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& n
 void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes) {
   std::vector<Tensor> waiting;
   for (const auto& [parameter, tensor] : changes)
-    if (auto now = parameter.value(); !exec::asked_value_of(tensor) && !exec::asked_value_of(now)) waiting.push_back(std::move(now));
+    if (auto now = parameter.value(); !exec::asked_value_of(tensor) && !exec::asked_value_of(now))
+      waiting.push_back(std::move(now));
   if (!waiting.empty()) eval(waiting);
 }
 
