@@ -226,6 +226,7 @@ void complete(TrainOptions& o) {
     o.model = o.sample || std::filesystem::is_regular_file(o.data, ignored) ? "char-gpt" : "cnn";
   if (o.batch_size == 0) o.batch_size = models::is_language_model(o.model) ? 32 : 128;
   const bool is_large = o.model == "resnet18" || o.model == "resnet50" || o.model == "vgg16" || o.model == "mobilenetv2";
+  o.chosen_image_size = o.image_size.has_value();
   if (!o.image_size) o.image_size = is_large ? 224 : 32;
   if (o.save.empty()) o.save = fmt::format("clnet-{}.safetensors", o.model);
 }
@@ -285,6 +286,7 @@ std::string contradiction(const TrainOptions& o) {
   if (o.top_p && !writes) return fmt::format("--top-p: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (const auto shared = file_of_two(o); !shared.empty()) return shared;
   if (o.augment && writes) return fmt::format("--augment: is for images, not for {}", o.model);
+  if (o.chosen_image_size && writes) return fmt::format("--image-size: is for images, not for {}", o.model);
   if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};

@@ -14,6 +14,7 @@ struct TrainOptions {
   std::string data = "fashion-mnist", normalize = "none";
   bool no_shuffle = false, augment = false;
   std::optional<std::int64_t> image_size;  ///< given, after parse()
+  bool chosen_image_size = false;          ///< on the command line
   std::int64_t workers = 0;                ///< 0: as the data need
   std::optional<std::int64_t> context;     ///< given, after parse()
 

@@ -20,7 +20,8 @@ namespace clnet::train {
 CLNET_API std::shared_ptr<Hook> ema(const optim::EMA& average);
 
 /// Adds up the gradients of `batches` batches for one step, each as a part of their mean. The last step of an epoch has the
-/// batches that are left. Where FitOptions::steps ends in between, the sums stay in the optimizer. Throws Error for a number
+/// batches that are left. Where FitOptions::steps or a stream ends in between, the sums stay in the
+/// optimizer. Throws Error for a number
 /// below 1.
 CLNET_API std::shared_ptr<Hook> accumulation(std::int64_t batches);
 

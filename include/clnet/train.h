@@ -87,14 +87,15 @@ struct Run {
   std::int64_t step = 0;                       ///< steps made since the start of training: one for each batch
   std::int64_t epoch = 1;                      ///< the present epoch, from 1
   std::int64_t epoch_step = 0;                 ///< steps made of the present epoch
-  std::int64_t epoch_length = 1;               ///< the steps of a whole epoch
+  std::int64_t epoch_length = 1;               ///< the steps of a whole epoch; 0: a stream, whose end shows when it comes
   Tensor loss = {};                            ///< of the last step, on the device: reading it waits. Undefined before the first
   bool updated = false;                        ///< the last step changed parameters: it did not only accumulate
   bool has_schedule = false;                   ///< FitOptions::schedule sets the rate of each step
   bool has_validation = false;                 ///< there is a validation dataset
   std::vector<std::string> metrics = {};       ///< the names of FitOptions::metrics
   std::span<const EpochMetrics> records = {};  ///< of the epochs of this call before the present one
-  EpochMetrics* record = nullptr;              ///< the present epoch's, in after_evaluation() and after_epoch(); else null
+  EpochMetrics* record = nullptr;              ///< the present epoch's, from before_evaluation() to after_epoch(); else null
+  bool whole_epoch = false;                    ///< the record is of a whole epoch
 
   // For before_step(); set to these values before each step.
   bool accumulate = false;  ///< this step only adds its gradient to the sums (Optimizer::accumulate)

@@ -21,7 +21,7 @@ namespace {
 /// Deflate's limit: 258 bytes from two bits.
 constexpr std::uint64_t most_png_inflation = 1032;
 constexpr png_alloc_size_t most_chunk_bytes = 8 << 20;
-constexpr png_uint_32 most_chunks = 128;
+constexpr png_uint_32 most_chunks = 1;  // none is kept: texts, palettes of others, unknown ones
 
 /// libpng tells of faults by a jump: the functions that it may jump out of have no objects with destructors.
 class PngFile {

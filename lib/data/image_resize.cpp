@@ -1,8 +1,12 @@
 // Resizing, turning and mirroring of decoded images.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
+#include "clnet/error.h"
 #include "lib/data/pixels.h"
 
 namespace clnet::data {
@@ -41,11 +45,15 @@ std::vector<Weights> weights_of(std::int64_t input, double begin, double extent,
 
 std::uint8_t rounded(std::int64_t sum) { return static_cast<std::uint8_t>(std::clamp<std::int64_t>(sum >> weight_bits, 0, 255)); }
 
-Pixels resized_rows(const Pixels& image, const std::vector<Weights>& weights) {
-  const auto width = static_cast<std::int64_t>(weights.size()), channels = image.channels;
-  Pixels result{.height = image.height, .width = width, .channels = channels, .bytes = {}};
-  result.bytes.reserve(static_cast<std::size_t>(image.height * width * channels));
-  for (std::int64_t y = 0; y < image.height; ++y) {
+/// The rows from `top` to before `bottom`.
+Pixels resized_rows(const Pixels& image, const std::vector<Weights>& weights, std::int64_t top, std::int64_t bottom) {
+  const auto width = static_cast<std::int64_t>(weights.size()), channels = image.channels, height = bottom - top;
+  if (height > most_pixels / width)
+    throw Error(fmt::format("resizing {} x {} pixels takes {} x {} between, expected at most {}", image.height, image.width,
+                            height, width, most_pixels));
+  Pixels result{.height = height, .width = width, .channels = channels, .bytes = {}};
+  result.bytes.reserve(static_cast<std::size_t>(height * width * channels));
+  for (std::int64_t y = top; y < bottom; ++y) {
     const auto* row = image.bytes.data() + y * image.width * channels;
     for (const auto& at : weights)
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -86,8 +94,14 @@ Pixels resized(const Pixels& image, const Box& box, std::int64_t height, std::in
   const bool rows = !is_whole(box.left, box.width, image.width, width);
   const bool columns = !is_whole(box.top, box.height, image.height, height);
   if (!rows && !columns) return image;
-  const auto between = rows ? resized_rows(image, weights_of(image.width, box.left, box.width, width)) : image;
-  return columns ? resized_columns(between, weights_of(image.height, box.top, box.height, height)) : between;
+  auto down = columns ? weights_of(image.height, box.top, box.height, height) : std::vector<Weights>{};
+  if (!rows) return resized_columns(image, down);
+  // Only the rows that the second pass reads.
+  const auto top = columns ? down.front().first : 0;
+  const auto bottom = columns ? down.back().first + std::ssize(down.back().values) : image.height;
+  for (auto& at : down) at.first -= top;
+  const auto between = resized_rows(image, weights_of(image.width, box.left, box.width, width), top, bottom);
+  return columns ? resized_columns(between, down) : between;
 }
 
 Pixels nearest(const Pixels& image, const Box& box, std::int64_t height, std::int64_t width) {

@@ -50,8 +50,8 @@ class OrderedWorkers {
     if (threads_.empty()) return make_here();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ready_.contains(taken_) || taken_ >= end_; });
+    if (taken_ >= end_) return std::nullopt;
     auto node = ready_.extract(taken_);
-    if (node.empty()) return std::nullopt;
     ++taken_;
     changed_.notify_all();
     lock.unlock();

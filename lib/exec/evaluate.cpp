@@ -303,15 +303,11 @@ void apply_overdue() {
 void drop_overdue(const Slot& slot) { overdue.drop(slot); }
 
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {
-  // Another thread that finds no memory may drop a speculative output.
-  for (;;) {
-    eval({tensor});
-    if (auto value = value_of(tensor)) {
-      require_given(value.get());
-      if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get())) require_there(*placed, tensor.spec());
-      return value;
-    }
-  }
+  eval({tensor});  // asks for the value: nobody drops it from then on
+  auto value = asked_value_of(tensor);
+  require_given(value.get());
+  if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get())) require_there(*placed, tensor.spec());
+  return value;
 }
 
 void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const DonationOffer& offer,

@@ -191,7 +191,7 @@ Metadata load_checkpoint(const fs::path& path, std::span<const LoadedPart> parts
     try {
       before.push_back(part.state());
       part.load(file.part(part.name()));
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       // Those before it took theirs, so they take back what they had.
       for (std::size_t i = 0; i < before.size() && !(&parts[i] == &part); ++i) parts[i].load(before[i]);
       file.fail(fmt::format("part '{}': {}", part.name(), error.what()));

@@ -23,11 +23,7 @@ class Named : public Formula {
                              std::span<const Tensor> labels) const override {
     return formula_->update(states, outputs, labels);
   }
-  Result result(const std::vector<Tensor>& states) const override {
-    auto result = formula_->result(states);
-    result.name = name_;
-    return result;
-  }
+  Result result(const std::vector<Tensor>& states) const override { return formula_->result(states); }
 
  private:
   std::shared_ptr<const Formula> formula_;
@@ -126,7 +122,9 @@ double Metric::value() const { return result().value; }
 
 Result Metric::result() const {
   impl_->detach();
-  return impl_->formula->result(impl_->states);
+  auto result = impl_->formula->result(impl_->states);
+  result.name = impl_->name;
+  return result;
 }
 
 void Metric::reset() { impl_->reset(); }

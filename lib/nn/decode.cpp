@@ -240,6 +240,22 @@ Tensor sample(const StepFunction& step, const Tensor& first, const SampleOptions
   });
 }
 
+namespace {
+
+/// Of beams that go on: where fewer sequences than beams are left, others only fill the batch.
+void require_numbers(const char* who, const Beams& beams, std::span<const float> ratings) {
+  const auto& running = beams.running();
+  const auto vocabulary = ratings.size() / running.size();
+  for (std::size_t beam = 0; beam < running.size(); ++beam) {
+    if (std::isinf(running[beam].score)) continue;
+    const auto row = ratings.subspan(beam * vocabulary, vocabulary);
+    if (std::any_of(row.begin(), row.end(), [](float x) { return std::isnan(x); }))
+      throw Error(fmt::format("{}: the model's logits are no finite numbers", who));
+  }
+}
+
+}  // namespace
+
 BeamSearchResult beam_search(const StepFunction& step, const ReorderFunction& reorder, const Tensor& first,
                              const BeamSearchOptions& options) {
   constexpr auto who = "beam_search";
@@ -252,18 +268,21 @@ BeamSearchResult beam_search(const StepFunction& step, const ReorderFunction& re
   Tensor tokens = beginnings(who, first, options.beams);
   const auto rows = tokens.size(0), batch = rows / options.beams;
   std::vector<Beams> sentences(static_cast<std::size_t>(batch), Beams(options));
+  std::vector<std::int64_t> parents;
   for (std::int64_t length = 0; length < options.max_new_tokens; ++length) {
     if (std::all_of(sentences.begin(), sentences.end(), [](const auto& beams) { return beams.done(); })) break;
+    // Always, though often no row changes: one plan serves all steps. One beam has no other to continue.
+    if (length > 0 && reorder && options.beams > 1) reorder(Tensor::from(parents));
     const auto rating = log_softmax(cast(rated(who, step, tokens), Dtype::f32), 1);
     const auto values = rating.to_vector<float>();
     const auto size = values.size() / sentences.size();
-    std::vector<std::int64_t> next, parents;
+    std::vector<std::int64_t> next;
+    parents.clear();
     for (std::size_t i = 0; i < sentences.size(); ++i) {
       auto& beams = sentences[i];
       if (!beams.done()) {
         const auto own = std::span(values).subspan(i * size, size);
-        if (std::any_of(own.begin(), own.end(), [](float x) { return std::isnan(x); }))
-          throw Error(fmt::format("{}: the model's logits are no finite numbers", who));
+        require_numbers(who, beams, own);
         beams.extend(own);
       }
       for (std::size_t beam = 0; beam < beams.running().size(); ++beam) {
@@ -272,8 +291,6 @@ BeamSearchResult beam_search(const StepFunction& step, const ReorderFunction& re
       }
     }
     tokens = Tensor::from(next, {rows, 1});
-    // Always, though often no row changes: one plan serves all steps. One beam has no other to continue.
-    if (reorder && options.beams > 1) reorder(Tensor::from(parents));
   }
   std::vector<std::int64_t> all;
   std::vector<float> scores;

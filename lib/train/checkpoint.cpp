@@ -353,7 +353,7 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     if (solvers != content.metadata.end()) choices = exec::StoredChoices::parse(solvers->second);
     for (const auto& part : parts) before.push_back(part.state());
     for (; loaded < parts.size(); ++loaded) parts[loaded].load(states[loaded]);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     for (std::size_t i = 0; i < loaded; ++i) parts[i].load(before[i]);
     reader.fail(error.what());
   }

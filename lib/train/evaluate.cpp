@@ -85,7 +85,7 @@ Loss default_loss(const data::Dataset& dataset) {
   return [all = all_count(dataset)](const Tensor& output, const Tensor& labels) {
     if (is_floating(labels.dtype())) return mean(square(cast(output, Dtype::f32) - labels));
     const auto classes = labels.dtype() == Dtype::i64 ? labels : cast(labels, Dtype::i32);
-    if (all || labels.rank() == 1) return loss_of_classes(output, classes, {});
+    if (all) return loss_of_classes(output, classes, {});
     const auto total = loss_of_classes(cast(output, Dtype::f32), classes, {.reduction = Reduction::sum});
     return total / maximum(sum(cast(greater_equal(classes, 0), Dtype::f32)), 1.0);
   };
@@ -148,7 +148,7 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     if (has_labels && !is_floating(labels.dtype())) {
       has_accuracy = true;
       sums.correct = count_correct(step.outputs[0], labels);
-      if (!all && labels.rank() > 1) sums.counted = sum(cast(greater_equal(labels, 0), Dtype::f32));
+      if (!all) sums.counted = sum(cast(greater_equal(labels, 0), Dtype::f32));
     }
     auto wanted = metrics::update(measures, step.outputs, step.labels);
     for (const auto* tensor : {&sums.loss, &sums.correct, &sums.counted})

@@ -192,6 +192,7 @@ class Fit {
         "train::fit: the stream has no state() to go on from: a new epoch begins, in the place of epoch {} that was left "
         "after {} steps",
         at_.epochs + 1, at_.epoch_steps);
+    for (auto& metric : metrics_) metric.reset();
     begin_epoch();
   }
 
@@ -239,6 +240,7 @@ class Fit {
     rate_from_here(start);
     show_position();
     hooks_.before(&Hook::before_epoch);
+    if (run_.stop && at_.epoch_steps == 0) return true;
     if (!steps()) return false;
     const auto training = seconds_since(start);
 
@@ -249,7 +251,7 @@ class Fit {
                          .images_per_second = static_cast<double>(images_) / training,
                          .seconds = 0,
                          .metrics = metrics::results(metrics_)};
-    const bool whole = whole_epoch();
+    const bool whole = run_.whole_epoch = whole_epoch();
     // Going on later from here, with more steps allowed, must not see an epoch that ended early.
     if (!whole) save();
     const HookedRecord record(run_, metrics);
@@ -268,6 +270,8 @@ class Fit {
     progress_->epoch(metrics);
     if (options_.on_epoch) options_.on_epoch(metrics);
     result_.epochs.push_back(metrics);
+    run_.record = nullptr;
+    run_.records = result_.epochs;
     if (whole) save();
     if (!whole && run_.stop) result_.stopped_early = true;
     return true;
@@ -306,7 +310,7 @@ class Fit {
   }
 
   void watch(double loss) {
-    if (!at_.best_loss || loss < *at_.best_loss) {
+    if (std::isfinite(loss) && (!at_.best_loss || loss < *at_.best_loss)) {
       at_.best_loss = loss;
       at_.stale_epochs = 0;
     } else {
@@ -337,7 +341,7 @@ class Fit {
       }
       if (interrupted) return false;
       if (checkpoint_due) save();
-      if (enough) return true;
+      if (enough_steps()) return true;  // a hook may have stopped it meanwhile
     }
     require(is_stream_, "the dataset gave fewer batches than its size");
     require(at_.epoch_steps > 0, "the dataset is empty");

@@ -37,7 +37,8 @@ class AccumulationHook : public Hook {
   }
   std::string name() const override { return fmt::format("accumulation {}", batches_); }
   void before_step(Run& run) override {
-    const auto first = run.epoch_step / batches_ * batches_, end = std::min(first + batches_, run.epoch_length);
+    const auto first = run.epoch_step / batches_ * batches_;
+    const auto end = run.epoch_length > 0 ? std::min(first + batches_, run.epoch_length) : first + batches_;
     run.accumulate = run.epoch_step + 1 < end;
     run.loss_factor /= static_cast<double>(end - first);
   }
@@ -79,7 +80,7 @@ class MonitorHook : public Hook {
 
   /// An epoch that was cut short may go on in another run, which must not see it twice.
   void take_whole(Run& run) {
-    if (run.epoch_step == run.epoch_length) take(run, value_in(*run.record));
+    if (run.whole_epoch) take(run, value_in(*run.record));
   }
 
   double value_in(const EpochMetrics& record) const {
@@ -87,7 +88,9 @@ class MonitorHook : public Hook {
     const auto name = std::string_view(monitor_.name).substr(is_of_training() ? training.size() : 0);
     if (name == "loss") return is_of_training() ? record.train_loss : record.validation->loss;
     const auto result = std::find_if(all.begin(), all.end(), [&](const auto& r) { return r.name == name; });
-    return result != all.end() ? result->value : record.validation->accuracy;
+    if (result != all.end()) return result->value;
+    if (std::isnan(record.validation->accuracy)) fail("is no number of this validation; a metric may be");
+    return record.validation->accuracy;
   }
 
   Monitor monitor_;
@@ -105,6 +108,7 @@ class EarlyStoppingHook : public MonitorHook {
 
   void before_training(Run& run) override {
     MonitorHook::before_training(run);
+    if (run.step == 0) forget();
     if (stale_ >= options_.patience) run.stop = true;
   }
   void after_training(Run& run) override {
@@ -150,6 +154,13 @@ class EarlyStoppingHook : public MonitorHook {
     if (++stale_ >= options_.patience) run.stop = true;
   }
 
+  /// Another training has seen other losses.
+  void forget() {
+    best_.reset();
+    stale_ = 0;
+    best_state_.clear();
+  }
+
   EarlyStoppingOptions options_;
   std::optional<double> best_;
   std::int64_t stale_ = 0;
@@ -167,7 +178,7 @@ class PlateauHook : public MonitorHook {
   void before_training(Run& run) override {
     MonitorHook::before_training(run);
     if (run.has_schedule) throw Error("train::reduce_on_plateau: sets the learning rate, and so does the schedule");
-    if (!plateau_) plateau_.emplace(run.optimizer.learning_rate(), options_);
+    if (!plateau_ || run.step == 0) plateau_.emplace(run.optimizer.learning_rate(), options_);
   }
   io::StateDict state_dict() const override { return plateau_ ? plateau_->state_dict() : io::StateDict{}; }
   void load_state_dict(const io::StateDict& state) override {

@@ -228,3 +228,36 @@ TEST_CASE("confusion_matrix counts classes and the largest outputs") {
   CHECK_THROWS_WITH(train::confusion_matrix(model, data::from_arrays(outputs, {3}, outputs, Shape{3})),
                     Contains("one class each"));
 }
+
+TEST_CASE("fit: hooks work on a stream as on a dataset in memory") {
+  const PointStream stream(44, true), held_out(20, false);
+  const auto points = make_points(44), validation = make_points(20);
+  const auto hooks = [] {
+    return std::vector{train::accumulation(4), train::early_stopping({.patience = 2}),
+                       train::reduce_on_plateau({"loss"}, {.factor = 0.5, .patience = 0})};
+  };
+  const auto in_memory = record(points, validation, {.epochs = 4, .shuffle = false, .hooks = hooks()});
+  const auto streamed = record(stream, held_out, {.epochs = 4, .hooks = hooks()});
+  REQUIRE(streamed.epochs.size() == in_memory.epochs.size());
+  // The end of a stream is not known beforehand: the batches behind its last whole group add to the next step.
+  CHECK(std::equal(streamed.losses.begin(), streamed.losses.begin() + 5, in_memory.losses.begin()));
+  for (const double loss : streamed.losses) CHECK(std::isfinite(loss));
+
+  auto model = make_model();
+  train::FitOptions options{.epochs = 3, .batch_size = 8, .optimizer = optim::Adam(model, 1e-9), .validation = held_out};
+  options.progress = false;
+  options.hooks = {train::early_stopping({.patience = 1, .min_delta = 1})};
+  CHECK(train::fit(model, stream, options).stopped_early);
+}
+
+TEST_CASE("fit: a resumed stream without a state begins its metrics anew") {
+  const PointStream stream(44, false), held_out(20, false);
+  auto own = train::FitOptions{.epochs = 2, .metrics = {metrics::Accuracy()}};
+  const auto said = written_on_stderr([&] {
+    const auto resumed = stopped_and_resumed(stream, held_out, own, 8);
+    REQUIRE(resumed.epochs.size() == 1);
+    const double hits = resumed.epochs[0].metrics[0].value * 44;
+    CHECK(std::abs(hits - std::round(hits)) < 1e-9);  // of 44 samples, and none of the epoch that was left
+  });
+  CHECK_THAT(said, Contains("a new epoch begins"));
+}

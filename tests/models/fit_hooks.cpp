@@ -455,3 +455,46 @@ TEST_CASE("fit: a step function trains and evaluates models of several inputs an
   options.step_function = [&](nn::Module&, const data::Batch& batch) -> train::Step { return batch[0]; };
   CHECK_THROWS_WITH(train::fit(model, points, options), Catch::Contains("the step function gave f32[8, 4], expected a loss"));
 }
+
+TEST_CASE("fit: hooks see all records at the end, and begin another training anew") {
+  struct Watch : train::Hook {
+    std::vector<double> losses;
+    std::string name() const override { return "watch"; }
+    void after_training(train::Run& run) override {
+      losses.clear();
+      for (const auto& record : run.records) losses.push_back(record.train_loss);
+    }
+  };
+  const auto points = make_points(24), validation = make_points(20, 1);
+  const auto watch = std::make_shared<Watch>();
+  const auto stopping = train::early_stopping({.patience = 1, .min_delta = 10});
+  for (int round = 0; round < 2; ++round) {
+    auto model = make_model();
+    auto options = quiet(model, 5);
+    options.validation = validation;
+    options.hooks = {watch, stopping};
+    const auto result = train::fit(model, points, options);
+    CHECK(result.epochs.size() == 2);
+    REQUIRE(watch->losses.size() == 2);
+    CHECK(watch->losses[1] == result.epochs[1].train_loss);
+  }
+}
+
+TEST_CASE("fit: a hook stops training at the loss that it hears of, or before an epoch") {
+  struct Stop : train::Hook {
+    bool at_loss;
+    explicit Stop(bool loss) : at_loss(loss) {}
+    std::string name() const override { return "stop"; }
+    void on_loss(train::Run& run, std::int64_t, double) override { run.stop = run.stop || at_loss; }
+    void before_epoch(train::Run& run) override { run.stop = run.stop || !at_loss; }
+  };
+  for (const bool at_loss : {true, false}) {
+    auto model = make_model();
+    auto options = quiet(model, 5);
+    options.hooks = {std::make_shared<Stop>(at_loss)};
+    const auto result = train::fit(model, make_points(24), options);
+    CHECK(result.stopped_early);
+    CHECK(result.steps == (at_loss ? 1 : 0));
+    CHECK(result.epochs.size() == (at_loss ? 1 : 0));
+  }
+}

@@ -230,6 +230,15 @@ TEST_CASE("beam search gives fewer sequences where there are no more, and none o
   CHECK(decode::beam_search(only, nullptr, Tensor::from(Tokens{0}), {.max_new_tokens = 0}).tokens.shape() == Shape{1, 1, 0});
 }
 
+TEST_CASE("beams that are none may have any logits") {
+  // Two tokens are allowed; the padding is out of the embedding's range, whose rows are NaN.
+  const Tensor weight = Tensor::from({0.0F, -1.0F, 1.0F, 2.0F}, {2, 2});
+  const auto step = [&](const Tensor& tokens) { return embedding(tokens.reshape({tokens.numel()}), weight); };
+  const auto found =
+      decode::beam_search(step, nullptr, zeros({1}, Dtype::i64), {.beams = 4, .max_new_tokens = 3, .padding = -100});
+  CHECK(std::isfinite(found.scores.item()));
+}
+
 TEST_CASE("greedy decoding stops each sentence at its end and all at the last one's") {
   // Each token is followed by the next number: sentences end after different times.
   int steps = 0;

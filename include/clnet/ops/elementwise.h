@@ -131,11 +131,11 @@ inline Tensor& operator/=(Tensor& x, double y) { return x = x / y; }
 
 CLNET_API Tensor bitwise_not(const Tensor& x);  ///< each bit turned; of bool logical_not()
 inline Tensor operator&(const Tensor& a, const Tensor& b) { return bitwise_and(a, b); }
-inline Tensor operator&(const Tensor& a, std::int64_t b) { return bitwise_and(a, static_cast<double>(b)); }
+CLNET_API Tensor operator&(const Tensor& a, std::int64_t b);
 inline Tensor operator|(const Tensor& a, const Tensor& b) { return bitwise_or(a, b); }
-inline Tensor operator|(const Tensor& a, std::int64_t b) { return bitwise_or(a, static_cast<double>(b)); }
+CLNET_API Tensor operator|(const Tensor& a, std::int64_t b);
 inline Tensor operator^(const Tensor& a, const Tensor& b) { return bitwise_xor(a, b); }
-inline Tensor operator^(const Tensor& a, std::int64_t b) { return bitwise_xor(a, static_cast<double>(b)); }
+CLNET_API Tensor operator^(const Tensor& a, std::int64_t b);
 inline Tensor operator~(const Tensor& x) { return bitwise_not(x); }
 inline Tensor operator<<(const Tensor& a, const Tensor& b) { return bitwise_left_shift(a, b); }
 inline Tensor operator<<(const Tensor& a, std::int64_t b) { return bitwise_left_shift(a, static_cast<double>(b)); }

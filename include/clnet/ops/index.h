@@ -75,7 +75,7 @@ CLNET_API Tensor scatter_nd(const Tensor& x, const Tensor& indices, const Tensor
 CLNET_API Tensor bincount(const Tensor& x, const Tensor& weights = {}, std::int64_t min_length = 0,
                           std::optional<std::int64_t> length = std::nullopt);
 /// How many elements of x lie in each of `bins` equal parts of low..high, in x's dtype. The last part has its end, too. Elements
-/// outside count nowhere. low = high = 0 means from x's smallest element to its largest. No gradient. Throws ShapeError for bins
+/// outside count nowhere. low = high means from x's smallest element to its largest. No gradient. Throws ShapeError for bins
 /// below 1, Error for low > high.
 CLNET_API Tensor histc(const Tensor& x, std::int64_t bins = 100, double low = 0, double high = 0);
 /// Whether each element of x is among `values`, as bool, or (invert) is not. NaN is nowhere. Both have one dtype.

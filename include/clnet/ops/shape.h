@@ -49,7 +49,8 @@ CLNET_API Tensor stack(const std::vector<Tensor>& tensors, int dim = 0);
 CLNET_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& lengths, int dim);
 /// Pieces of one length along a dimension, the last one perhaps shorter. Throws Error for a length below 1.
 CLNET_API std::vector<Tensor> split(const Tensor& x, std::int64_t length, int dim = 0);
-/// At most `chunks` pieces of one length along a dimension, the last one perhaps shorter. Throws Error for fewer than 1.
+/// At most `chunks` pieces of one length along a dimension, the last one perhaps shorter; of an empty dimension as many empty
+/// ones. Throws Error for fewer than 1.
 CLNET_API std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int dim = 0);
 /// `sections` pieces along a dimension, whose lengths differ by at most 1. Throws Error for fewer than 1.
 CLNET_API std::vector<Tensor> tensor_split(const Tensor& x, std::int64_t sections, int dim = 0);

@@ -41,21 +41,25 @@ bool SpeculativeOutputs::may_be_elsewhere() {
 }
 
 void SpeculativeOutputs::add(const std::vector<Output>& outputs) {
+  Held held;
   const std::lock_guard lock(mutex_);
   if (entries_.size() >= sweep_at_) {
-    forget_dead();
+    forget_dead(held);
     sweep_at_ = std::max<std::size_t>(64, 2 * entries_.size());
   }
   for (const auto& [tensor, value] : outputs) entries_.push_back({node_of(tensor), output_of(tensor), value});
 }
 
-bool SpeculativeOutputs::is_kept(const WeakOutput& entry) {
-  const auto node = entry.value.expired() ? nullptr : entry.node.lock();
-  return node && node->values[static_cast<std::size_t>(entry.output)].is_speculative();
+bool SpeculativeOutputs::is_kept(const WeakOutput& entry, Held& held) {
+  auto node = entry.value.expired() ? nullptr : entry.node.lock();
+  if (!node) return false;
+  const bool kept = node->values[static_cast<std::size_t>(entry.output)].is_speculative();
+  held.push_back(std::move(node));
+  return kept;
 }
 
-void SpeculativeOutputs::forget_dead() {
-  std::erase_if(entries_, [](const WeakOutput& entry) { return !is_kept(entry); });
+void SpeculativeOutputs::forget_dead(Held& held) {
+  std::erase_if(entries_, [&](const WeakOutput& entry) { return !is_kept(entry, held); });
 }
 
 std::size_t SpeculativeOutputs::evict(std::size_t bytes) {
@@ -93,8 +97,10 @@ std::size_t SpeculativeOutputs::take_away(std::size_t bytes, bool sole, Taken& t
 }
 
 std::size_t SpeculativeOutputs::count() const {
+  Held held;
   const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), is_kept));
+  return static_cast<std::size_t>(
+      std::count_if(entries_.begin(), entries_.end(), [&](const WeakOutput& entry) { return is_kept(entry, held); }));
 }
 
 std::string computed_again(const Work& work) {

@@ -45,9 +45,11 @@ class SpeculativeOutputs {
     int output;
     std::weak_ptr<Value> value;
   };
+  /// Freed without a lock: that may run the program's functions.
+  using Held = std::vector<std::shared_ptr<Node>>;
   /// Whether the value is there and speculative still.
-  static bool is_kept(const WeakOutput& entry);
-  void forget_dead();
+  static bool is_kept(const WeakOutput& entry, Held& held);
+  void forget_dead(Held& held);
   /// Freed without a lock: that may free a device.
   struct Taken {
     std::vector<std::shared_ptr<Node>> nodes;

@@ -134,7 +134,9 @@ Tensor logit(const Tensor& x, double eps) {
   require_defined("logit", {{"x", x}});
   ops::require_floating("logit", x.spec());
   if (!(eps >= 0 && eps <= 0.5)) throw Error(fmt::format("logit: eps {} is not 0 to 0.5", eps));
-  return cast(logit(clamp(ops::as_f32(x), eps, 1 - eps)), x.dtype());
+  // At the bounds themselves there is a slope, as in PyTorch, and none beyond.
+  const Tensor wide = ops::as_f32(x), beyond = logical_or(less(wide, eps), greater(wide, 1 - eps));
+  return cast(logit(where(beyond, stop_gradient(clamp(wide, eps, 1 - eps)), wide)), x.dtype());
 }
 
 Tensor is_close(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {

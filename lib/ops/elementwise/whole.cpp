@@ -44,7 +44,30 @@ std::vector<Operation> whole_rows() {
   return rows;
 }
 
+namespace {
+
+/// The number beside `a`: doubles have no whole numbers of more than 53 bits.
+Tensor whole_number(const Tensor& a, std::int64_t b) {
+  return Tensor::from(std::vector<std::int64_t>{b}, Shape(std::vector<std::int64_t>(static_cast<std::size_t>(a.rank()), 1)));
+}
+bool is_beyond_double(const Tensor& a, std::int64_t b) {
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  return a.defined() && a.dtype() == Dtype::i64 && (b > most || b < -most);
+}
+
+}  // namespace
+
 }  // namespace ops
+
+Tensor operator&(const Tensor& a, std::int64_t b) {
+  return ops::is_beyond_double(a, b) ? bitwise_and(a, ops::whole_number(a, b)) : bitwise_and(a, static_cast<double>(b));
+}
+Tensor operator|(const Tensor& a, std::int64_t b) {
+  return ops::is_beyond_double(a, b) ? bitwise_or(a, ops::whole_number(a, b)) : bitwise_or(a, static_cast<double>(b));
+}
+Tensor operator^(const Tensor& a, std::int64_t b) {
+  return ops::is_beyond_double(a, b) ? bitwise_xor(a, ops::whole_number(a, b)) : bitwise_xor(a, static_cast<double>(b));
+}
 
 Tensor logical_xor(const Tensor& a, const Tensor& b) { return ops::binary(ops::logical_xor_row, a, b); }
 Tensor bitwise_not(const Tensor& x) {

@@ -57,10 +57,20 @@ Tensor added_taps(const Tensor& x, const Tensor& places, const Tensor& weights, 
   const auto images = x.size(0), channels = x.size(1), pixels = x.size(2), all = images * pixels;
   const auto rows = places.size(0), taps = places.size(1), outputs = places.size(2);
   const Tensor by_place = reshape(permute(as_f32(g), {0, 2, 1}), {rows, 1, outputs, channels});
-  const Tensor each = reshape(by_place * reshape(weights, {rows, taps, outputs, 1}), {rows * taps * outputs, channels});
   // A negative place counts from the end elsewhere.
   const Tensor at = where(less(places, 0.0), scalar_like(static_cast<double>(all), places), places);
-  const Tensor sums = added_at(each, 0, reshape(at, {rows * taps * outputs}), false, {all, channels});
+  // Taps in parts, where all together would be too many for one tensor.
+  constexpr std::int64_t most = std::int64_t{1} << 28;
+  const auto at_once = std::clamp<std::int64_t>(most / std::max<std::int64_t>(1, rows * outputs * channels), 1, taps);
+  Tensor sums;
+  for (std::int64_t first = 0; first < taps; first += at_once) {
+    const auto count = std::min(at_once, taps - first);
+    const auto part_of = [&](const Tensor& all_taps) { return count == taps ? all_taps : narrow(all_taps, 1, first, count); };
+    const Tensor each =
+        reshape(by_place * reshape(part_of(weights), {rows, count, outputs, 1}), {rows * count * outputs, channels});
+    const Tensor part = added_at(each, 0, reshape(part_of(at), {rows * count * outputs}), false, {all, channels});
+    sums = sums.defined() ? sums + part : part;
+  }
   return cast(permute(reshape(sums, {images, pixels, channels}), {0, 2, 1}), x.dtype());
 }
 

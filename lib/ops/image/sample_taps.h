@@ -16,7 +16,7 @@ AxisTaps axis_taps(const Tensor& places, const Tensor& weights, std::int64_t ext
 
 /// Samples x {N, C, H, W}: {R, C, P}, for taps of R rows and P places, {R, T, P} being the shape `taps`. `image` is the number in
 /// x as i32. Row taps, column taps and image broadcast to as many elements. Outside of x nothing is added. Gradients go to x and
-/// to the weights. Throws Unsupported, naming `op`, where kernels cannot count so many.
+/// to the weights.
 Tensor sampled(std::string_view op, const Tensor& x, const AxisTaps& rows, const AxisTaps& columns, const Tensor& image,
                const Shape& taps);
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -32,6 +33,8 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t min_length,
     const auto values = x.to_vector<std::int64_t>();
     for (const auto value : values) {
       if (value < 0) throw Error(fmt::format("{}: element {} is negative", op, value));
+      if (value >= std::numeric_limits<std::int32_t>::max())
+        throw ShapeError(fmt::format("{}: element {} is too large", op, value));
       places = std::max(places, value + 1);
     }
   }
@@ -50,15 +53,18 @@ Tensor histc(const Tensor& x, std::int64_t bins, double low, double high) {
   const Tensor values = reshape(as_f32(stop_gradient(x)), std::vector<std::int64_t>{-1});
   Tensor first = full({}, low), last = full({}, high);
   if (low == high) {
-    if (low == 0) first = min(values), last = max(values);
+    first = min(values);
+    last = max(values);
     const Tensor equal_ends = eq(first, last);
     first = where(equal_ends, first - 1.0, first);
     last = where(equal_ends, last + 1.0, last);
   }
   const Tensor inside = logical_and(greater_equal(values, first), less_equal(values, last));
   const Tensor part = (values - first) * static_cast<double>(bins) / (last - first);
-  const Tensor bin = cast(minimum(where(inside, part, 0.0), static_cast<double>(bins - 1)), Dtype::i32);
-  const Tensor at = where(inside, bin, static_cast<double>(bins));
+  // An infinite range has no bins.
+  const Tensor counted = logical_and(inside, is_finite(part));
+  const Tensor bin = cast(minimum(where(counted, part, 0.0), static_cast<double>(bins - 1)), Dtype::i32);
+  const Tensor at = where(counted, bin, static_cast<double>(bins));
   return cast(added_at(ones(values.shape(), Dtype::i32), 0, at, false, {bins}), x.dtype());
 }
 

@@ -100,7 +100,9 @@ Tensor quantiles(std::string_view op, const Tensor& x, const std::vector<double>
     // Between equal infinities there is no distance, and none from an infinity that has no share.
     const Tensor infinite = logical_and(eq(result, above), eq(abs(result), HUGE_VAL));
     const Tensor same = logical_or(eq(share, 0.0), infinite);
-    result = result + share * where(same, scalar_like(0, above), above - result);
+    const Tensor distance = where(same, scalar_like(0, above), above - result);
+    // From the nearer end, as PyTorch's lerp().
+    result = where(less(share, 0.5), result + share * distance, above - (1.0 - share) * distance);
   }
   if (!ignores) result = where(greater(nans, 0.0), static_cast<double>(NAN), result);
   // The q's dimension to the front, and an extent of 1 in its place.

@@ -52,7 +52,16 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
     throw ShapeError(
         fmt::format("cdist: {} and {} are not {{..., M, K}} and {{..., N, K}}", to_string(a.spec()), to_string(b.spec())));
   const Tensor x = unsqueeze(ops::as_f32(a), -2), y = unsqueeze(ops::as_f32(b), -3);
-  (void)broadcast(x.shape(), y.shape(), "cdist");
+  // Rows in parts, where all differences together would be too many for one tensor.
+  const int rows_at = x.rank() - 3;
+  const auto per_row = broadcast(x.shape().with(rows_at, 1), y.shape(), "cdist").numel();
+  constexpr std::int64_t most = std::int64_t{1} << 28;
+  if (const auto rows = a.size(-2); per_row > 0 && rows > std::max<std::int64_t>(1, most / per_row)) {
+    std::vector<Tensor> parts;
+    for (const auto& part : split(x, std::max<std::int64_t>(1, most / per_row), rows_at))
+      parts.push_back(norm(part - y, p, Dims{-1}));
+    return ops::rounded(concat(parts, -2), a.dtype());
+  }
   return ops::rounded(norm(x - y, p, Dims{-1}), a.dtype());
 }
 

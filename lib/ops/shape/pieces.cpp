@@ -55,8 +55,10 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t length, int dim) {
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int dim) {
   require_defined("chunk", {{"x", x}});
   const int at = require_dim("chunk", x, dim);
-  if (chunks < 1) throw Error(fmt::format("chunk: {} pieces", chunks));
+  constexpr std::int64_t most = 1'000'000;
+  if (chunks < 1 || chunks > most) throw Error(fmt::format("chunk: {} pieces are not 1 to {}", chunks, most));
   const auto extent = x.size(at);
+  if (extent == 0) return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), at);
   return pieces_of(x, at, std::max<std::int64_t>(1, extent / chunks + (extent % chunks == 0 ? 0 : 1)));
 }
 

@@ -18,14 +18,15 @@ using namespace clnet;
 
 namespace {
 
-/// What the public headers declare or call: names in front of a parenthesis, without comments.
+/// What the public headers declare or call: operators, and names in front of a parenthesis, without comments.
 std::set<std::string> public_names(const std::filesystem::path& headers) {
   std::set<std::string> names;
-  const std::regex comment("//[^\n]*"), function(R"((operator\S+|\b\w+)\()");
+  const std::regex comment("//[^\n]*"), function(R"((operator[^\s\w()]+)|(\w+)\()");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(headers)) {
     if (!entry.is_regular_file()) continue;
     const auto text = std::regex_replace(test::content(entry.path().string()), comment, "");
-    for (std::sregex_iterator match(text.begin(), text.end(), function), end; match != end; ++match) names.insert((*match)[1]);
+    for (std::sregex_iterator match(text.begin(), text.end(), function), end; match != end; ++match)
+      names.insert((*match)[(*match)[1].matched ? 1 : 2]);
   }
   return names;
 }

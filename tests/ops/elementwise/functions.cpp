@@ -106,6 +106,22 @@ TEST_CASE("bits of integers and bool, and shifts beyond the width") {
   CHECK_THROWS_WITH(bitwise_and(a, 0.5), Contains("bitwise_and: a number beside"));
 }
 
+TEST_CASE("masks of more than 53 bits are exact") {
+  using Long = std::vector<std::int64_t>;
+  constexpr std::int64_t mask = 0x00FFFFFFFFFFFFFF, bits = 0x5555555555555555, most = std::numeric_limits<std::int64_t>::max();
+  const Tensor x = Tensor::from(Long{-1, 5});
+  CHECK((x & mask).to_vector<std::int64_t>() == Long{mask, 5});
+  CHECK((x ^ bits).to_vector<std::int64_t>() == Long{~bits, 5 ^ bits});
+  CHECK((x | most).to_vector<std::int64_t>() == Long{-1, most});
+  CHECK((Tensor::from(Long{-1}).reshape(std::vector<std::int64_t>{}) & mask).shape() == Shape{});
+}
+
+TEST_CASE("logit with bounds has a slope at them, and none beyond") {
+  const Tensor x = Tensor::from({0.25F, 0.75F, 0.2F, 0.8F, -1.0F});
+  const auto slopes = gradients(sum(logit(x, 0.25)), {x})[0].to_vector<float>();
+  CHECK(slopes == std::vector<float>{1 / (0.25F * 0.75F), 1 / (0.75F * 0.25F), 0, 0, 0});
+}
+
 TEST_CASE("numbers that are none: is_finite, is_inf, signbit, fmax, heaviside") {
   const Tensor x = Tensor::from({1.0F, -inf, inf, NAN, -0.0F});
   CHECK(is_finite(x).to_vector<bool>() == std::vector<bool>{true, false, false, false, true});

@@ -50,6 +50,11 @@ TEST_CASE("quantiles of all elements, of NaN, and of infinities") {
   CHECK(quantile(cast(x, Dtype::f16), 0.5).dtype() == Dtype::f16);
 }
 
+TEST_CASE("quantiles beside infinities go from the nearer end, as PyTorch's") {
+  CHECK(quantile(Tensor::from({-INFINITY, 1.0F}), 0.5).item() == -INFINITY);
+  CHECK(quantile(Tensor::from({1.0F, INFINITY}), 0.25).item() == INFINITY);
+}
+
 TEST_CASE("medians and quantiles refuse what is not there") {
   CHECK_THROWS_WITH(kthvalue(ones({3}), 0), "kthvalue: element 0 of 3 along dimension -1");
   CHECK_THROWS_AS(kthvalue(ones({3}), 4), ShapeError);
