@@ -1,5 +1,5 @@
 // Weights as conv2d_cpu reads them: {group, panel, block of CB inputs, tap, input, lane} in f32, zero in lanes that are no
-// output. Inputs and outputs are those of the pass: for the gradient of the input, a convolution's outputs come in. Work-items:
+// output. Inputs and outputs are those of the direction: for the gradient of the input, a convolution's outputs come in. Work-items:
 // panels, blocks, groups.
 #include "clnet.clh"
 

@@ -9,7 +9,7 @@ using namespace clnet::exec;
 
 namespace {
 
-struct FormGraph : RecordedLaunches {
+struct PrepackGraph : RecordedLaunches {
   void make(Ref to) { launch().out("y", to); }
   void change(Ref of) { launch().inout("y", of); }
   /// The value prepacked, which something reads.
@@ -31,7 +31,7 @@ struct FormGraph : RecordedLaunches {
 }  // namespace
 
 TEST_CASE("what packs the same value alike is made once, and all read that") {
-  FormGraph g;
+  PrepackGraph g;
   const Ref a = g.value();
   g.make(a);
   const Ref first = g.prepack(a);
@@ -46,7 +46,7 @@ TEST_CASE("what packs the same value alike is made once, and all read that") {
 }
 
 TEST_CASE("prepacks of other values, parts, arguments, defines or ranges are others") {
-  FormGraph g;
+  PrepackGraph g;
   const Ref a = g.leaf(), b = g.leaf();
   g.prepack(a);
   g.prepack(b);
@@ -59,7 +59,7 @@ TEST_CASE("prepacks of other values, parts, arguments, defines or ranges are oth
 }
 
 TEST_CASE("a prepack of what changes in between is made again") {
-  FormGraph g;
+  PrepackGraph g;
   const Ref a = g.value();
   g.make(a);
   g.prepack(a);
@@ -71,7 +71,7 @@ TEST_CASE("a prepack of what changes in between is made again") {
 }
 
 TEST_CASE("temporary memory, and prepacks that several launches make, are their own") {
-  FormGraph g;
+  PrepackGraph g;
   const Ref a = g.leaf();
   for (int i = 0; i < 2; ++i) {
     const Ref scratch = g.value();

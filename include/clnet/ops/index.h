@@ -109,18 +109,18 @@ CLNET_API SortResult nanmedian(const Tensor& x, int dim, bool keepdim = false);
 /// NaN is an element of its own. Throws ShapeError over no elements.
 CLNET_API SortResult mode(const Tensor& x, int dim = -1, bool keepdim = false);
 /// The element between two neighbours in order: at a linear distance, the one below, above or nearest, or the mean.
-enum class QuantileRule : std::uint8_t { linear, lower, higher, nearest, midpoint };
+enum class QuantileInterpolation : std::uint8_t { linear, lower, higher, nearest, midpoint };
 /// The element below which a part q of the line along `dim` lies; without `dim`, of all elements. NaN where the line has one.
 /// Several q are a new first dimension. Floating dtypes. Throws Error for q outside 0..1, ShapeError over no elements.
 CLNET_API Tensor quantile(const Tensor& x, double q, std::optional<int> dim = std::nullopt, bool keepdim = false,
-                          QuantileRule rule = QuantileRule::linear);
+                          QuantileInterpolation interpolation = QuantileInterpolation::linear);
 CLNET_API Tensor quantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim = std::nullopt,
-                          bool keepdim = false, QuantileRule rule = QuantileRule::linear);
+                          bool keepdim = false, QuantileInterpolation interpolation = QuantileInterpolation::linear);
 /// The same of the elements that are not NaN; NaN where there are none.
 CLNET_API Tensor nanquantile(const Tensor& x, double q, std::optional<int> dim = std::nullopt, bool keepdim = false,
-                             QuantileRule rule = QuantileRule::linear);
+                             QuantileInterpolation interpolation = QuantileInterpolation::linear);
 CLNET_API Tensor nanquantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim = std::nullopt,
-                             bool keepdim = false, QuantileRule rule = QuantileRule::linear);
+                             bool keepdim = false, QuantileInterpolation interpolation = QuantileInterpolation::linear);
 /// How many elements of `sorted` come before each of `values`, as i64; with `right`, before or equal to it. `sorted` ascends
 /// along its last dimension; it is one line for all values, or has their other extents (ShapeError otherwise). NaN is larger than
 /// any number. Both have one dtype. No gradient.

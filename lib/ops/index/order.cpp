@@ -62,21 +62,21 @@ struct QuantilePlaces {
 };
 
 /// The places below and above `rank`, of any shape in f32, and the upper one's share.
-QuantilePlaces places_by_rule(const Tensor& rank, QuantileRule rule) {
+QuantilePlaces interpolated_places(const Tensor& rank, QuantileInterpolation interpolation) {
   const Tensor below = floor(rank), above = ceil(rank);
   const auto whole = [](const Tensor& t) { return cast(t, Dtype::i64); };
-  switch (rule) {
-    case QuantileRule::lower: return {whole(below), whole(below), {}};
-    case QuantileRule::higher: return {whole(above), whole(above), {}};
-    case QuantileRule::nearest: return {whole(round(rank)), whole(round(rank)), {}};
-    case QuantileRule::midpoint: return {whole(below), whole(above), where(eq(below, above), 0.0, full({}, 0.5))};
+  switch (interpolation) {
+    case QuantileInterpolation::lower: return {whole(below), whole(below), {}};
+    case QuantileInterpolation::higher: return {whole(above), whole(above), {}};
+    case QuantileInterpolation::nearest: return {whole(round(rank)), whole(round(rank)), {}};
+    case QuantileInterpolation::midpoint: return {whole(below), whole(above), where(eq(below, above), 0.0, full({}, 0.5))};
     default: return {whole(below), whole(above), rank - below};
   }
 }
 
 /// {q.size(), ...}. `ignores`: NaN does not count; otherwise a line with NaN has NaN.
 Tensor quantiles(std::string_view op, const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim,
-                 QuantileRule rule, bool ignores) {
+                 QuantileInterpolation interpolation, bool ignores) {
   require_defined(op, {{"x", x}});
   require_floating(op, x.spec());
   for (const double part : q)
@@ -93,7 +93,7 @@ Tensor quantiles(std::string_view op, const Tensor& x, const std::vector<double>
   // As PyTorch computes it, in f32.
   const Tensor last = ignores ? maximum(static_cast<double>(lines.extent - 1) - cast(nans, Dtype::f32), 0.0)
                               : full({}, static_cast<double>(lines.extent - 1));
-  const auto [lower, upper, share] = places_by_rule(expand(parts * last, extents), rule);
+  const auto [lower, upper, share] = interpolated_places(expand(parts * last, extents), interpolation);
   Tensor result = gather(sorted, lines.dim, lower);
   if (share.defined()) {
     const Tensor above = gather(sorted, lines.dim, upper);
@@ -164,20 +164,22 @@ SortResult mode(const Tensor& x, int dim, bool keepdim) {
   return picked_at(x, lines, gather(lines.order, lines.dim, argmax(length, lines.dim, true)), keepdim);
 }
 
-Tensor quantile(const Tensor& x, double q, std::optional<int> dim, bool keepdim, QuantileRule rule) {
-  return one_quantile(quantiles("quantile", x, {q}, dim, keepdim, rule, false));
+Tensor quantile(const Tensor& x, double q, std::optional<int> dim, bool keepdim, QuantileInterpolation interpolation) {
+  return one_quantile(quantiles("quantile", x, {q}, dim, keepdim, interpolation, false));
 }
 
-Tensor quantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim, QuantileRule rule) {
-  return quantiles("quantile", x, q, dim, keepdim, rule, false);
+Tensor quantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim,
+                QuantileInterpolation interpolation) {
+  return quantiles("quantile", x, q, dim, keepdim, interpolation, false);
 }
 
-Tensor nanquantile(const Tensor& x, double q, std::optional<int> dim, bool keepdim, QuantileRule rule) {
-  return one_quantile(quantiles("nanquantile", x, {q}, dim, keepdim, rule, true));
+Tensor nanquantile(const Tensor& x, double q, std::optional<int> dim, bool keepdim, QuantileInterpolation interpolation) {
+  return one_quantile(quantiles("nanquantile", x, {q}, dim, keepdim, interpolation, true));
 }
 
-Tensor nanquantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim, QuantileRule rule) {
-  return quantiles("nanquantile", x, q, dim, keepdim, rule, true);
+Tensor nanquantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim,
+                   QuantileInterpolation interpolation) {
+  return quantiles("nanquantile", x, q, dim, keepdim, interpolation, true);
 }
 
 }  // namespace clnet

@@ -98,11 +98,13 @@ inline std::vector<Case> msort_cases() {
 
 inline std::vector<Case> quantile_cases() {
   std::vector<Case> cases;
-  const auto add = [&](const Shape& shape, const std::vector<double>& q, int dim, bool keepdim, QuantileRule rule) {
+  const auto add = [&](const Shape& shape, const std::vector<double>& q, int dim, bool keepdim,
+                       QuantileInterpolation interpolation) {
     cases.push_back(
-        {.name = fmt::format("{} quantiles of {} along {}, rule {}", q.size(), to_string(shape), dim, static_cast<int>(rule)),
+        {.name = fmt::format("{} quantiles of {} along {}, interpolation {}", q.size(), to_string(shape), dim,
+                             static_cast<int>(interpolation)),
          .inputs = {{shape}},
-         .run = [=](const std::vector<Tensor>& in) { return std::vector{quantile(in[0], q, dim, keepdim, rule)}; },
+         .run = [=](const std::vector<Tensor>& in) { return std::vector{quantile(in[0], q, dim, keepdim, interpolation)}; },
          .reference =
              [=](const Arrays& in) {
                Array all{Shape{0}};
@@ -110,7 +112,7 @@ inline std::vector<Case> quantile_cases() {
                for (const double each : q) {
                  std::vector<std::vector<double>> lines;
                  for (const auto& line : reference::lines_of(in[0], dim))
-                   lines.push_back({reference::quantile(line, each, rule, false)});
+                   lines.push_back({reference::quantile(line, each, interpolation, false)});
                  Array one = reference::of_lines(lines, shape, dim);
                  if (!keepdim) one = reference::without(one, dim);
                  part = one.shape;
@@ -121,31 +123,33 @@ inline std::vector<Case> quantile_cases() {
                return Arrays{Array(Shape(extents), all.values)};
              }});
   };
-  using enum QuantileRule;
+  using enum QuantileInterpolation;
   add({3, 8, 5}, {0.1, 0.5, 0.875}, 1, false, linear);
   add({9, 2}, {0, 1}, 0, true, linear);
   add({33}, {0.3}, 0, false, linear);
-  for (auto rule : {lower, higher, nearest, midpoint}) add({4, 12}, {0.2, 0.7}, 1, false, rule);
+  for (auto interpolation : {lower, higher, nearest, midpoint}) add({4, 12}, {0.2, 0.7}, 1, false, interpolation);
   return cases;
 }
 
 inline std::vector<Case> nanquantile_cases() {
   std::vector<Case> cases;
-  const auto add = [&](const Shape& shape, double q, int dim, QuantileRule rule) {
-    const Case plain{.name = fmt::format("nanquantile of {} along {}, rule {}", to_string(shape), dim, static_cast<int>(rule)),
-                     .inputs = {{shape}},
-                     .run = [=](const std::vector<Tensor>& in) { return std::vector{nanquantile(in[0], q, dim, false, rule)}; },
-                     .reference =
-                         [=](const Arrays& in) {
-                           std::vector<std::vector<double>> lines;
-                           for (const auto& line : reference::lines_of(in[0], dim))
-                             lines.push_back({reference::quantile(line, q, rule, true)});
-                           return Arrays{reference::without(reference::of_lines(lines, shape, dim), dim)};
-                         }};
+  const auto add = [&](const Shape& shape, double q, int dim, QuantileInterpolation interpolation) {
+    const Case plain{
+        .name =
+            fmt::format("nanquantile of {} along {}, interpolation {}", to_string(shape), dim, static_cast<int>(interpolation)),
+        .inputs = {{shape}},
+        .run = [=](const std::vector<Tensor>& in) { return std::vector{nanquantile(in[0], q, dim, false, interpolation)}; },
+        .reference =
+            [=](const Arrays& in) {
+              std::vector<std::vector<double>> lines;
+              for (const auto& line : reference::lines_of(in[0], dim))
+                lines.push_back({reference::quantile(line, q, interpolation, true)});
+              return Arrays{reference::without(reference::of_lines(lines, shape, dim), dim)};
+            }};
     cases.push_back(plain);
     cases.push_back(with_nan(plain));
   };
-  using enum QuantileRule;
+  using enum QuantileInterpolation;
   add({4, 12}, 0.3, 1, linear);
   add({9, 3}, 0.75, 0, lower);
   return cases;

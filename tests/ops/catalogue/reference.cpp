@@ -69,7 +69,7 @@ const Page pages[] = {
     {"attention", "attention", "Attention", "lists attention, and encodings of positions", ops::attention_operations},
     {"random", "random", "Random numbers", "lists operations that draw random numbers, dropout among them",
      ops::random_operations},
-    {"image", "image", "Images", "lists operations that change the size of images", ops::image_operations},
+    {"image", "image", "Images", "lists operations that resize and sample images", ops::image_operations},
 };
 
 std::vector<ops::Operation> sorted_operations(const Page& page) {

@@ -43,17 +43,17 @@ inline std::size_t mode(const std::vector<double>& line) {
   return best;
 }
 
-inline double quantile(const std::vector<double>& line, double q, QuantileRule rule, bool ignores_nan) {
+inline double quantile(const std::vector<double>& line, double q, QuantileInterpolation interpolation, bool ignores_nan) {
   const auto numbers = numbers_in(line);
   if (numbers == 0 || (!ignores_nan && numbers < line.size())) return std::numeric_limits<double>::quiet_NaN();
   const auto order = order_of(line);
   const double rank = static_cast<float>(q) * static_cast<float>(numbers - 1), below = std::floor(rank), above = std::ceil(rank);
   const auto at = [&](double place) { return line[order[static_cast<std::size_t>(place)]]; };
-  switch (rule) {
-    case QuantileRule::lower: return at(below);
-    case QuantileRule::higher: return at(above);
-    case QuantileRule::nearest: return at(std::nearbyint(rank));
-    case QuantileRule::midpoint: return (at(below) + at(above)) / 2;
+  switch (interpolation) {
+    case QuantileInterpolation::lower: return at(below);
+    case QuantileInterpolation::higher: return at(above);
+    case QuantileInterpolation::nearest: return at(std::nearbyint(rank));
+    case QuantileInterpolation::midpoint: return (at(below) + at(above)) / 2;
     default: return at(below) + (rank - below) * (at(above) - at(below));
   }
 }

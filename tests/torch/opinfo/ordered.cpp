@@ -20,11 +20,11 @@ Adapter median_of(Median along) {
 }
 
 Tensor quantile_case(const Args& in, bool ignores_nan) {
-  static const std::map<std::string, QuantileRule> rules{{"linear", QuantileRule::linear},
-                                                         {"lower", QuantileRule::lower},
-                                                         {"higher", QuantileRule::higher},
-                                                         {"nearest", QuantileRule::nearest},
-                                                         {"midpoint", QuantileRule::midpoint}};
+  static const std::map<std::string, QuantileInterpolation> rules{{"linear", QuantileInterpolation::linear},
+                                                                  {"lower", QuantileInterpolation::lower},
+                                                                  {"higher", QuantileInterpolation::higher},
+                                                                  {"nearest", QuantileInterpolation::nearest},
+                                                                  {"midpoint", QuantileInterpolation::midpoint}};
   const auto x = in.tensor(0);
   const auto rule = rules.at(in.text(4, "interpolation", "linear"));
   const auto dim = in.find(2, "dim") == nullptr ? std::nullopt : std::optional(in.dim(2));
