@@ -1,8 +1,9 @@
 // Values computed twice to save memory: where the user says so, and where a plan would not fit otherwise.
+#include "lib/exec/lower/rematerialize.h"
+
 #include <catch2/catch.hpp>
 
 #include "clnet/clnet.h"
-#include "lib/exec/lower/rematerialize.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
 #include "tests/support/memory_limit.h"
