@@ -137,9 +137,9 @@ TrainData load_data(const TrainOptions& o) {
     return in_memory(data::load_text(o.data, data::Split::train, *o.context),
                      data::load_text(o.data, data::Split::test, *o.context), o);
   if (is_of_images(o.data)) return of_images(o);
-  for (const auto& [given, name] : {std::pair(o.augment, "--augment"), std::pair(o.chosen_image_size, "--image-size")})
-    if (given) throw FileError(fmt::format("{}: {} is no folder of image files by class", name, o.data));
+  if (o.augment) throw FileError(fmt::format("--augment: {} is no folder of image files by class", o.data));
   auto train = load_set(o.data, data::Split::train), test = load_set(o.data, data::Split::test);
+  if (o.chosen_image_size) throw FileError(fmt::format("--image-size: {} has images of one size", o.data));
   for (const auto* set : {&train, &test})
     if (set->size() == 0)
       throw FileError(fmt::format("--data {}: the {} set holds no images", o.data, set == &train ? "training" : "test"));

@@ -31,7 +31,7 @@ struct Term {
 std::optional<Term> term_of(const Tensor& gradient) {
   const Tensor made = source_of(gradient);
   const auto& node = *node_of(made);
-  if (!node.op || node.slot != 0 || node.outputs.size() != 1 || node.values[0]) return std::nullopt;
+  if (!node.op || node.slot != 0 || node.outputs.size() != 1 || node.values[0].is_asked()) return std::nullopt;
   Term term{made, node.op->fusion(specs_of(node.inputs)).summed_dims};
   if (term.dims.empty() || made.numel() == 0 || term.elements_read() == 0) return std::nullopt;
   return term;

@@ -67,7 +67,7 @@ class Recomputed {
     Tensors result;
     for (const auto& value : values) {
       const auto& node = node_of(value);
-      const bool known = static_cast<bool>(node->values[static_cast<std::size_t>(output_of(value))]);
+      const bool known = node->values[static_cast<std::size_t>(output_of(value))].is_asked();
       const bool again = node->op && !known && node->checkpoint != 0 && node->checkpoint == reader.checkpoint;
       result.push_back(again ? tensor_of(copy_of(node), output_of(value)) : value);
     }

@@ -1,6 +1,7 @@
 #include "lib/cl/context.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -124,8 +125,17 @@ std::shared_ptr<Context> Context::wrap(cl_context context, cl_device_id device, 
   });
 }
 
+namespace {
+
+std::atomic<std::size_t> contexts_made{0};
+
+}  // namespace
+
+std::size_t Context::made() { return contexts_made; }
+
 Context::Context(Private, const cl::Context& context, const Candidate& device, const cl::CommandQueue& queue)
     : context_(context), device_(device.device), own_queue_(!queue()), info_(device.info) {
+  ++contexts_made;
   profiler_ = std::make_unique<Profiler>(info_.name);
   queue_ = std::make_shared<MainQueue>(own_queue_ ? make_queue(context_, device_, profiler_->enabled()) : queue);
   if (!own_queue_ && profiler_->enabled() && !measures_times(queue)) {

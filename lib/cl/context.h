@@ -37,6 +37,8 @@ class Context : public std::enable_shared_from_this<Context> {
   /// A context over a caller's own objects, retained while it lives and never owned. The queue must be in-order.
   static std::shared_ptr<Context> wrap(cl_context context, cl_device_id device, cl_command_queue queue);
   ~Context();
+  /// The number of contexts that the process has made.
+  static std::size_t made();
 
   const DeviceInfo& info() const { return info_; }
   const cl::Context& context() const { return context_; }

@@ -133,6 +133,8 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   exec::Work work;
   std::vector<exec::Effects::Change> changes;
   for (;;) {
+    // A value that came along unasked while the function evaluated is no constant: what it is made of may be drawn anew.
+    exec::forget_speculative();
     exec::Effects effects(outputs);
     work = effects.collect({}, built->capture.effects);
     changes = effects.changes();

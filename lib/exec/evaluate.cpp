@@ -174,38 +174,6 @@ class Overdue {
 
 auto& overdue = *new Overdue;  // outlives what static tensors do at exit
 
-/// Drops speculative outputs where the evaluation reads one that lies on another device than the evaluation would compute it on:
-/// such a value does not decide where anything is computed.
-void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted) {
-  if (!SpeculativeOutputs::may_be_elsewhere()) return;
-  {
-    Walk walk;
-    const auto work = collect(tensors, walk);
-    std::set<const ocl::Context*> speculative, others;
-    const auto add = [&](const ValueCell& cell, const std::shared_ptr<Value>& value) {
-      if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get()))
-        (cell.is_speculative() ? speculative : others).insert(placed->device.get());
-    };
-    for (std::size_t i = 0; i < work.leaves.size(); ++i) add(cell_of(work.leaves[i]), work.values[i]);
-    for (const auto& [node, output, value] : work.present) add(node->values[static_cast<std::size_t>(output)], value);
-    if (speculative.empty()) return;
-    for (const auto& node : work.nodes)
-      if (const auto* copy = copy_of(*node); copy && copy->device()) others.insert(copy->device().get());
-    if (wanted) others.insert(wanted.get());
-    if (others.empty()) others.insert(context_of(Device::current()).get());
-    const bool are_there = std::includes(others.begin(), others.end(), speculative.begin(), speculative.end());
-    if (are_there && others.size() == 1) return;
-    if (are_there) {
-      try {
-        (void)Partitions::devices(work, wanted, tensors);
-        return;
-      } catch (const DeviceError&) {  // without the speculative ones there may be one device for each
-      }
-    }
-  }
-  SpeculativeOutputs::clear_all();
-}
-
 /// Returns the effects that remain to be done.
 std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted,
                                       const DonationOffer& offer, std::span<const CallEffect> more) {
@@ -217,7 +185,8 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
     auto left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
     // Another thread may have evaluated the same meanwhile: the first value stays.
     for (std::size_t i = 0; i < work.wanted.size(); ++i) cell_of(work.wanted[i]).ask(results[i]);
-    for (const auto& tensor : asked)
+    // Also what updates gave: they may give what was there.
+    for (const auto& tensor : effects.wanted())
       if (auto& cell = cell_of(tensor); !cell.is_asked() && !cell.ask()) cell.ask(work.value_of(tensor, results));
     return left;
   };
@@ -293,6 +262,39 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   apply_left(evaluate_once(asked, wanted, offer, more));
 }
 
+void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted, bool has_effects) {
+  if (ocl::Context::made() < 2) return;
+  const auto is_elsewhere = [&] {
+    Walk walk;
+    const auto work = collect(tensors, walk);
+    // Updates of parameters may read whatever there is.
+    if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return !node->effects.empty(); })) return true;
+    std::vector<std::pair<Tensor, std::shared_ptr<ocl::Context>>> speculative;
+    std::set<std::shared_ptr<ocl::Context>> devices;
+    const auto add = [&](const Tensor& tensor, const std::shared_ptr<Value>& value) {
+      const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
+      if (!placed) return;
+      devices.insert(placed->device);
+      if (cell_of(tensor).is_speculative()) speculative.emplace_back(uncounted(tensor), placed->device);
+    };
+    for (std::size_t i = 0; i < work.leaves.size(); ++i) add(work.leaves[i], work.values[i]);
+    for (const auto& tensor : tensors)
+      if (const auto value = value_of(tensor)) add(tensor, value);
+    if (speculative.empty()) return false;
+    const auto usual = wanted ? wanted : context_of(Device::current());
+    devices.insert(usual);
+    for (const auto& node : work.nodes)
+      if (const auto* copy = copy_of(*node); copy && copy->device()) devices.insert(copy->device());
+    return std::any_of(speculative.begin(), speculative.end(), [&](const auto& each) {
+      const auto& [tensor, device] = each;
+      if (wanted && device != wanted) return true;
+      if (const auto home = device_of_graph(tensor)) return home != device;
+      return devices.size() > 1;  // it would be computed where it is read, or on the usual device
+    });
+  };
+  if (has_effects || is_elsewhere()) SpeculativeOutputs::clear_all();
+}
+
 void forget_speculative() { SpeculativeOutputs::clear_all(); }
 
 void apply_overdue() {
@@ -324,7 +326,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
     if (const auto* capture = capturing()) require_unfollowed(tensors, capture->first);
     const Capturing outside(nullptr);
     apply_overdue();
-    forget_elsewhere(tensors, device);
+    forget_elsewhere(tensors, device, !more.empty());
     look_for_anomaly(tensors, device);
     evaluate(tensors, device, offer, more);
   } catch (const Error&) {

@@ -123,7 +123,8 @@ class ValueCell {
       const bool is_here = !expected.owner_before(value_) && !value_.owner_before(expected);
       if (is_speculative() && is_here && (!sole || value_.use_count() == 1)) swap(taken, State::none);
     }
-    if (taken) taken->count(-1);
+    // Where an evaluation still reads it, it counts on, so that nobody overwrites it.
+    if (taken && taken.use_count() == 1) taken->count(-1);
     return taken;
   }
 

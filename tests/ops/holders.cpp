@@ -453,3 +453,104 @@ TEST_CASE("a parameter of a layer that is gone is updated, whoever holds it") {
   CHECK_NOTHROW(y.eval());
   CHECK(values_of(mean->value()) != Floats(3, 0));
 }
+
+TEST_CASE("what came along unasked does not decide what a gradient in a checkpoint reads") {
+  for (const bool held : {true, false}) {
+    CAPTURE(held);
+    manual_seed(3);
+    const Tensor a = randn({8, 16}).detach(), v = randn({16, 4}).detach();
+    nn::Parameter p(Tensor::scalar(0.0F));
+    Tensor m, d;
+    const Tensor y = checkpoint([&] {
+      m = a * 2.0;
+      d = softmax(m + 1.0, 1);
+      return sum(matmul(d, v));
+    });
+    if (!held) d = {};
+    y.eval();
+    const Tensor g = gradients(y, {v})[0];
+    p.follow(m, add_one);
+    g.eval();
+    CHECK(p.value().item<float>() == 0);  // the gradient reads copies, made before the parameter followed
+  }
+}
+
+TEST_CASE("a compiled function draws anew what came along unasked while it was built") {
+  for (const bool held : {true, false}) {
+    CAPTURE(held);
+    const Tensor c = randn({16, 4}).detach(), x = zeros({16, 4}).detach();
+    const auto f = compile([&](const Tensor& in) {
+      Tensor h = softmax(randn({8, 16}), 1);
+      const Tensor y = sum(matmul(h, c));
+      if (!held) h = {};
+      y.eval();
+      return gradients(y, {c})[0] + in;
+    });
+    CHECK(f(x).to_vector<float>() != f(x).to_vector<float>());
+  }
+}
+
+TEST_CASE("what an update returns was asked for, though it came along before") {
+  for (const bool holds : {true, false}) {
+    CAPTURE(holds);
+    const ComesAlong made(holds);
+    nn::Parameter p(zeros({16, 16})), q(Tensor::scalar(0.0F));
+    const Tensor v = ones({16, 16}) * 2.0;
+    p.follow(v, [h = made.h](const Tensor&, const Tensor&) { return h; });
+    v.eval();
+    q.follow(made.h, add_one);
+    CHECK(q.value().item<float>() == 1);
+  }
+}
+
+TEST_CASE("memory that an evaluation still reads is not overwritten, though its value was dropped meanwhile") {
+  for (const bool trims : {true, false}) {
+    CAPTURE(trims);
+    const Tensor a = make_tensor({4, 6}, 1), patch = ones({5}).detach();
+    const auto expected = values_of(softmax(a, 1) * 2.0);
+    const Tensor r = softmax(a, 1);
+    Tensor v = reshape(r, {24});
+    v.eval();
+    Tensor l = v.detach();
+    v = {};
+    const Tensor z = slice_update(l, 0, 2, patch);
+    l = {};
+    const Tensor y = r * 2.0 + sum(z) * 0.0;
+    nn::Parameter p(Tensor::scalar(0.0F));
+    const Tensor w = ones({3}) * 2.0;
+    p.follow(w, [trims](const Tensor& now, const Tensor&) {
+      if (trims) Device::current().trim();
+      return now + 1.0;
+    });
+    eval({z, y, w});
+    CHECK(values_of(y) == expected);
+  }
+}
+
+TEST_CASE("updates and reports see no device of what came along unasked") {
+  const Device second = test::second_device();
+  for (const bool holds : {true, false}) {
+    CAPTURE(holds);
+    const ComesAlong made(
+        holds, [](const Tensor& a) { return a; },
+        [] {
+          return randn({16, 16});
+        });
+    const Tensor b = copy_to(ones({16, 16}), second).detach();
+    SECTION("a report") { CHECK_NOTHROW(memory_report({made.h * b})); }
+    SECTION("an update") {
+      nn::Parameter p(b);
+      const Tensor v = p.value() * 2.0;
+      p.follow(v, [h = made.h](const Tensor& now, const Tensor&) { return now + h; });
+      CHECK_NOTHROW(v.eval());
+    }
+    SECTION("a device that others of the evaluation have") {
+      const Tensor one = (ones({4}) * 1.0).detach();
+      one.eval();
+      const DeviceScope there(second);
+      const Tensor a2 = one * 2.0, b2 = slice(reshape(b, {256}), 0, 0, 4) * 2.0, t = made.h * 3.0;
+      eval({a2, b2, t});
+      CHECK(t.device() == second);
+    }
+  }
+}

@@ -86,7 +86,7 @@ THREAD_LOCALS = {
 }
 THREAD_LOCAL = re.compile(r"\bthread_local\b")
 # How often the library asks whether a pointer is the last: a speculative output and a prepack that would free memory. Who may overwrite is counted elsewhere (lib/exec/collect/sole_owner.h). Fewer are better: then this number goes down.
-USE_COUNTS = 2
+USE_COUNTS = 3
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SYSTEM_OPENCL = re.compile(r"^(CL/|OpenCL/|clblast)")

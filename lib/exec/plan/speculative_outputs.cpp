@@ -35,11 +35,6 @@ SpeculativeOutputs::~SpeculativeOutputs() {
   std::erase(all().of, this);
 }
 
-bool SpeculativeOutputs::may_be_elsewhere() {
-  const std::lock_guard lock(all().mutex);
-  return all().of.size() > 1;
-}
-
 void SpeculativeOutputs::add(const std::vector<Output>& outputs) {
   Held held;
   const std::lock_guard lock(mutex_);

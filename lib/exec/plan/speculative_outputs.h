@@ -34,8 +34,6 @@ class SpeculativeOutputs {
   void clear();
   /// The same on all devices.
   static void clear_all();
-  /// Whether two devices exist, so that a speculative value may lie on another one than the value that is asked for would.
-  static bool may_be_elsewhere();
   /// The number of outputs.
   std::size_t count() const;
 

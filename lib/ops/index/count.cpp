@@ -61,7 +61,7 @@ Tensor histc(const Tensor& x, std::int64_t bins, double low, double high) {
   }
   const Tensor inside = logical_and(greater_equal(values, first), less_equal(values, last));
   const Tensor part = (values - first) * static_cast<double>(bins) / (last - first);
-  // An infinite range has no bins.
+  // Within an infinite range infinities have no bin.
   const Tensor counted = logical_and(inside, is_finite(part));
   const Tensor bin = cast(minimum(where(counted, part, 0.0), static_cast<double>(bins - 1)), Dtype::i32);
   const Tensor at = where(counted, bin, static_cast<double>(bins));

@@ -162,7 +162,7 @@ class CtcLoss : public Op {
 
 /// The lengths, if they are numbers of the host.
 std::optional<std::vector<std::int64_t>> known_lengths(const Tensor& lengths) {
-  const auto known = exec::value_of(lengths);
+  const auto known = exec::asked_value_of(lengths);
   if (!known || !known->on_host()) return std::nullopt;
   return lengths.to_vector<std::int64_t>();
 }

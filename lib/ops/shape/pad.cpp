@@ -157,8 +157,8 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::
 std::optional<ops::ZeroPadding> ops::zero_padding(const Tensor& tensor) {
   const auto& node = node_of(tensor);
   const auto* pad = dynamic_cast<const Pad*>(node->op.get());
-  if (!pad || exec::value_of(tensor)) return std::nullopt;
-  const auto value = exec::value_of(node->inputs[1]);
+  if (!pad || exec::asked_value_of(tensor)) return std::nullopt;
+  const auto value = exec::asked_value_of(node->inputs[1]);
   const auto* known = dynamic_cast<const HostValue*>(value.get());
   if (!known || std::any_of(known->bytes.begin(), known->bytes.end(), [](auto byte) { return byte != std::byte{0}; }))
     return std::nullopt;

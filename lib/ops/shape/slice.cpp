@@ -121,7 +121,7 @@ Tensor Tensor::operator[](std::initializer_list<Index> parts) const {
   require_defined("x[...]", {{"x", *this}});
   if (static_cast<int>(parts.size()) > rank())
     throw ShapeError(fmt::format("x[...]: {} parts for {}", parts.size(), to_string(spec())));
-  const bool known = exec::value_of(*this) && node_->slot == 0 && !capturing();
+  const bool known = exec::asked_value_of(*this) && node_->slot == 0 && !capturing();
   Tensor result = *this;
   int dim = 0;
   for (const auto& part : parts) {
