@@ -76,7 +76,9 @@ bool add_binary(Generator& g, const ElementwiseFunction& function) {
   const auto [low, high] = operation.operands[1].drawn;
   const double least = std::isinf(low) ? -3 : low, most = std::isinf(high) ? std::max(3.0, least + 4) : high;
   if (operation.before_number && g.choose().chance(0.25)) {
-    const double middle = (least + most) / 2 + 0.25, number = g.choose().of({least, of_integers(operation) ? 1 : middle, most});
+    // Every dtype holds 0 and 1.
+    const double number =
+        of_integers(operation) ? g.choose().of({0.0, 1.0, 1.0}) : g.choose().of({least, (least + most) / 2 + 0.25, most});
     g.add(
         name, fmt::format("{}($0, {})", name, number), {a},
         [f = operation.before_number, number](const Tensors& in) { return f(in[0], number); },

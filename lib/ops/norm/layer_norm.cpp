@@ -272,7 +272,7 @@ class LayerNorm : public Op {
       if (weighted_) all.push_back(inputs[1]);
       // A line of one element does not depend on it. The kernels' rounding would come out times 1 / sqrt(eps). NaN stays NaN.
       result[0] = inputs[0].numel() == outputs[1].numel()
-                      ? (x - x) * g
+                      ? x * 0.0 * g
                       : clnet::apply(std::make_shared<LayerNormBackward>(dims_, weighted_), std::move(all));
       if (weighted_) {
         const auto both = apply_all(std::make_shared<LayerNormParameters>(dims_, biased_), {x, g, outputs[1], outputs[2]});
