@@ -269,15 +269,24 @@ TEST_CASE("a handle of a view hides no label") {
   }
 }
 
+namespace {
+
+/// A gradient whose graph has a NaN that its value has not. The matrix with the NaN may be held.
+Tensor beside_nan(bool held) {
+  const Tensor x = Tensor::from({INFINITY, 0.0F, 1.0F, 1.0F}, {2, 2}), w = Tensor::from({0.0F, 1.0F, 1.0F, 1.0F}, {2, 2});
+  const Tensor v = ones({2, 2}).detach();
+  Tensor h = matmul(x, w);
+  const Tensor y = sum(matmul(index_select(h, 0, Tensor::from(std::vector<std::int64_t>{1})), v));
+  if (!held) h = {};
+  y.eval();
+  return gradients(y, {v})[0];
+}
+
+}  // namespace
+
 TEST_CASE("a handle hides no anomaly") {
   for (const bool held : {true, false}) {
-    const Tensor x = Tensor::from({INFINITY, 0.0F, 1.0F, 1.0F}, {2, 2}), w = Tensor::from({0.0F, 1.0F, 1.0F, 1.0F}, {2, 2});
-    const Tensor v = ones({2, 2}).detach();
-    Tensor h = matmul(x, w);
-    const Tensor y = sum(matmul(index_select(h, 0, Tensor::from(std::vector<std::int64_t>{1})), v));
-    if (!held) h = {};
-    y.eval();
-    const Tensor g = gradients(y, {v})[0];
+    const Tensor g = beside_nan(held);
     const DetectAnomaly looking;
     CHECK_THROWS_WITH(g.eval(), Catch::Contains("matmul made the first nan"));
   }
@@ -430,13 +439,7 @@ TEST_CASE("what came along unasked decides nothing about devices") {
 TEST_CASE("a handle hides no anomaly behind a copy") {
   const Device second = test::second_device();
   for (const bool held : {true, false}) {
-    const Tensor x = Tensor::from({INFINITY, 0.0F, 1.0F, 1.0F}, {2, 2}), w = Tensor::from({0.0F, 1.0F, 1.0F, 1.0F}, {2, 2});
-    const Tensor v = ones({2, 2}).detach();
-    Tensor h = matmul(x, w);
-    const Tensor y = sum(matmul(index_select(h, 0, Tensor::from(std::vector<std::int64_t>{1})), v));
-    if (!held) h = {};
-    y.eval();
-    const Tensor g = copy_to(gradients(y, {v})[0], second);
+    const Tensor g = copy_to(beside_nan(held), second);
     const DetectAnomaly looking;
     CHECK_THROWS_WITH(g.eval(), Catch::Contains("matmul made the first nan"));
   }

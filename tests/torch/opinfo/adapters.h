@@ -43,6 +43,34 @@ Adapter one(Function function) {
 void require_one_dtype(const std::vector<Tensor>& tensors);
 
 // What several files use.
+using Unary = Tensor (*)(const Tensor&);
+
+/// A function's overloads of two tensors, and of a tensor and a number.
+struct Binary {
+  Tensor (*tensors)(const Tensor&, const Tensor&);
+  Tensor (*before)(const Tensor&, double);
+  Tensor (*behind)(double, const Tensor&);
+
+  Tensor operator()(const Operand& a, const Operand& b) const {
+    const auto *x = std::get_if<Tensor>(&a), *y = std::get_if<Tensor>(&b);
+    if (x == nullptr && y == nullptr) throw Failed("two numbers, no tensor");
+    if (x == nullptr) return behind(std::get<double>(a), *y);
+    if (y == nullptr) return before(*x, std::get<double>(b));
+    require_one_dtype({*x, *y});
+    return tensors(*x, *y);
+  }
+};
+
+inline Adapter unary(Unary function) {
+  return one([function](const Args& in) { return function(in.tensor(0)); });
+}
+inline Adapter binary(const Binary& function) {
+  return one([function](const Args& in) { return function(in.operand(0, "input"), in.operand(1, "other")); });
+}
+/// The other operand first.
+inline Adapter reflected(const Binary& function) {
+  return one([function](const Args& in) { return function(in.operand(1, "other"), in.operand(0, "input")); });
+}
 std::vector<int> to_ints(const std::vector<std::int64_t>& values);
 int positive_dim(const Tensor& x, int dim);
 /// The elements in row order.

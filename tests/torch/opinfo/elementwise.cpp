@@ -7,39 +7,12 @@ namespace clnet::torch::opinfo {
 
 namespace {
 
-using Unary = Tensor (*)(const Tensor&);
-
-/// A function's overloads of two tensors, and of a tensor and a number.
-struct Binary {
-  Tensor (*tensors)(const Tensor&, const Tensor&);
-  Tensor (*before)(const Tensor&, double);
-  Tensor (*behind)(double, const Tensor&);
-
-  Tensor operator()(const Operand& a, const Operand& b) const {
-    const auto *x = std::get_if<Tensor>(&a), *y = std::get_if<Tensor>(&b);
-    if (x == nullptr && y == nullptr) throw Failed("two numbers, no tensor");
-    if (x == nullptr) return behind(std::get<double>(a), *y);
-    if (y == nullptr) return before(*x, std::get<double>(b));
-    require_one_dtype({*x, *y});
-    return tensors(*x, *y);
-  }
-};
-
 const Binary plus{operator+, operator+, operator+ },
                   minus{operator-, operator-, operator- },
                         times{operator*, operator*, operator* },
                               over{operator/, operator/, operator/ }, power{pow, pow, pow}, larger{maximum, maximum, maximum},
                                    smaller{minimum, minimum, minimum};
 
-Adapter unary(Unary function) {
-  return one([function](const Args& in) { return function(in.tensor(0)); });
-}
-Adapter binary(const Binary& function) {
-  return one([function](const Args& in) { return function(in.operand(0, "input"), in.operand(1, "other")); });
-}
-Adapter reflected(const Binary& function) {
-  return one([function](const Args& in) { return function(in.operand(1, "other"), in.operand(0, "input")); });
-}
 Tensor same_value(const Tensor& x) { return x; }
 
 /// "alpha" times an operand.

@@ -9,23 +9,6 @@ namespace clnet::torch::opinfo {
 
 namespace {
 
-using OfOne = Tensor (*)(const Tensor&);
-
-struct OfTwo {
-  Tensor (*tensors)(const Tensor&, const Tensor&);
-  Tensor (*before)(const Tensor&, double);
-  Tensor (*behind)(double, const Tensor&);
-
-  Tensor operator()(const Operand& a, const Operand& b) const {
-    const auto *x = std::get_if<Tensor>(&a), *y = std::get_if<Tensor>(&b);
-    if (x == nullptr && y == nullptr) throw Failed("two numbers, no tensor");
-    if (x == nullptr) return behind(std::get<double>(a), *y);
-    if (y == nullptr) return before(*x, std::get<double>(b));
-    require_one_dtype({*x, *y});
-    return tensors(*x, *y);
-  }
-};
-
 Tensor differences(const Args& in) {
   auto parts = std::vector<Tensor>{in.tensor(0)};
   const int order = static_cast<int>(in.integer(1, "n", 1)), dim = in.dim(2, "dim", -1);
@@ -61,7 +44,7 @@ Tensor matrices_of_diagonals(const Args& in) {
 }  // namespace
 
 void add_special(Adapters& adapters) {
-  const std::map<std::string, OfOne> ones{{"tan", tan},         {"asin", asin},
+  const std::map<std::string, Unary> ones{{"tan", tan},         {"asin", asin},
                                           {"acos", acos},       {"atan", atan},
                                           {"sinh", sinh},       {"cosh", cosh},
                                           {"asinh", asinh},     {"acosh", acosh},
@@ -72,9 +55,8 @@ void add_special(Adapters& adapters) {
                                           {"deg2rad", deg2rad}, {"rad2deg", rad2deg},
                                           {"isinf", is_inf},    {"isfinite", is_finite},
                                           {"signbit", signbit}, {"bitwise_not", bitwise_not}};
-  for (const auto& [name, function] : ones)
-    adapters[name] = one([function = function](const Args& in) { return function(in.tensor(0)); });
-  const std::map<std::string, OfTwo> twos{
+  for (const auto& [name, function] : ones) adapters[name] = unary(function);
+  const std::map<std::string, Binary> twos{
       {"logaddexp2", {logaddexp2, logaddexp2, logaddexp2}},
       {"special.xlog1py", {xlog1py, xlog1py, xlog1py}},
       {"floor_divide", {floor_divide, floor_divide, floor_divide}},
@@ -88,14 +70,10 @@ void add_special(Adapters& adapters) {
       {"bitwise_xor", {bitwise_xor, bitwise_xor, bitwise_xor}},
       {"bitwise_left_shift", {bitwise_left_shift, bitwise_left_shift, bitwise_left_shift}},
       {"bitwise_right_shift", {bitwise_right_shift, bitwise_right_shift, bitwise_right_shift}}};
-  for (const auto& [name, function] : twos)
-    adapters[name] =
-        one([function = function](const Args& in) { return function(in.operand(0, "input"), in.operand(1, "other")); });
+  for (const auto& [name, function] : twos) adapters[name] = binary(function);
   const std::map<std::string, std::string> reflections{
       {"__rmod__", "remainder"}, {"__rand__", "bitwise_and"}, {"__ror__", "bitwise_or"}, {"__rxor__", "bitwise_xor"}};
-  for (const auto& [name, forward] : reflections)
-    adapters[name] =
-        one([function = twos.at(forward)](const Args& in) { return function(in.operand(1, "other"), in.operand(0, "input")); });
+  for (const auto& [name, forward] : reflections) adapters[name] = reflected(twos.at(forward));
   adapters["logical_xor"] = one([](const Args& in) { return logical_xor(in.tensor(0), in.tensor(1, "other")); });
   adapters["logit"] = one([](const Args& in) {
     const auto eps = in.maybe_number(1, "eps");
