@@ -307,10 +307,10 @@ struct Optimizer::Impl {
     for (const auto& tensor : update.spared)
       if (tensor.defined()) more.push_back(tensor);
     {
-      std::vector<const Node*> states;
+      std::vector<std::shared_ptr<const Slot>> states;
       for (std::size_t i = 0; i < members.size(); ++i)
         if (update.moves[i])
-          for (const auto& state : members[i].state) states.push_back(node_of(state.value()).get());
+          for (const auto& state : members[i].state) states.push_back(slot_of(state));
       std::vector<const Node*> results;
       for (const auto& [target, value] : update.values) results.push_back(node_of(value).get());
       exec::evaluate_checked(more, nullptr, {std::move(states), std::move(results)});
@@ -408,9 +408,10 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
     wanted.push_back(uncounted(sums.back().second));
   }
   {
-    std::vector<const Node*> before, after;
+    std::vector<std::shared_ptr<const Slot>> before;
+    std::vector<const Node*> after;
     for (const auto& [member, sum] : sums) {
-      if (member->sum) before.push_back(node_of(member->sum->value()).get());
+      if (member->sum) before.push_back(slot_of(*member->sum));
       after.push_back(node_of(sum).get());
     }
     exec::evaluate_checked(wanted, nullptr, {std::move(before), std::move(after)});

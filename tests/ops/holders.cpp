@@ -10,6 +10,7 @@
 #include "clnet/clnet.h"
 #include "lib/exec/options/options.h"
 #include "lib/exec/statistics.h"
+#include "lib/nn/parameter.h"
 #include "tests/ops/check.h"
 #include "tests/ops/donation.h"
 #include "tests/ops/launches.h"
@@ -528,6 +529,23 @@ TEST_CASE("memory that an evaluation still reads is not overwritten, though its 
     eval({z, y, w});
     CHECK(values_of(y) == expected);
   }
+}
+
+TEST_CASE("a slot that is set while a plan is made gives its old value to nobody") {
+  Tensor old = make_tensor({4, 6}, 1) * 1.0;
+  old.eval();
+  nn::Parameter state(old);
+  old = {};
+  const Tensor next = uncounted(state.value() * 2.0);
+  exec::Walk walk;
+  exec::Collector collector(walk);
+  collector.add(std::span(&next, 1));
+  const auto work = collector.take({{slot_of(state)}, {node_of(next).get()}});
+  CHECK(work.may_overwrite_now(0) == exec::MayOverwrite::all);
+  const Tensor kept = state.value();
+  CHECK(work.may_overwrite_now(0) == exec::MayOverwrite::nothing);
+  state.set(zeros({4, 6}));
+  CHECK(work.may_overwrite_now(0) == exec::MayOverwrite::nothing);
 }
 
 TEST_CASE("updates and reports see no device of what came along unasked") {

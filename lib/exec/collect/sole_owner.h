@@ -11,10 +11,10 @@
 // as those of views do. An overwritten value has no holders, as nobody can read it.
 //
 // The answer stays true while the caller acts on it. Only a holder can add another, and the caller knows its own: the inputs in
-// its work, and a handle that DonationOffer declares. While a plan is made, the program may run (on_compile()) and make handles,
-// so leaves are checked again before each run (Work::may_overwrite_now). Another thread may evaluate the same nodes at the same
-// time: it then repeats the same rewrite of a leaf (MayOverwrite::ranges). The leaf's node keeps its value until both are done,
-// so that nobody rewrites the memory further meanwhile.
+// its work, and the handles of the slots that DonationOffer names. While a plan is made, the program may run (on_compile()) and
+// make handles, so leaves are checked again before each run (Work::may_overwrite_now). Another thread may evaluate the same nodes
+// at the same time: it then repeats the same rewrite of a leaf (MayOverwrite::ranges). The leaf's node keeps its value until both
+// are done, so that nobody rewrites the memory further meanwhile.
 #pragma once
 
 #include <cstdint>

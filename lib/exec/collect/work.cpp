@@ -10,12 +10,22 @@
 
 namespace clnet::exec {
 
-DonationOffer::DonationOffer(std::vector<const Node*> leaves, std::vector<const Node*> results)
-    : leaves_(std::move(leaves)), results_(std::move(results)) {
+DonationOffer::DonationOffer(std::vector<std::shared_ptr<const Slot>> slots, std::vector<const Node*> results)
+    : results_(std::move(results)) {
+  for (auto& slot : slots) {
+    const auto* leaf = node_of(slot->now()).get();
+    leaves_.emplace_back(leaf, std::move(slot));
+  }
   std::sort(leaves_.begin(), leaves_.end());
   std::sort(results_.begin(), results_.end());
 }
-bool DonationOffer::has_leaf(const Node* node) const { return std::binary_search(leaves_.begin(), leaves_.end(), node); }
+
+std::shared_ptr<const Slot> DonationOffer::slot_of(const Node* leaf) const {
+  const auto found = std::lower_bound(leaves_.begin(), leaves_.end(), leaf,
+                                      [](const auto& offered, const Node* wanted) { return offered.first < wanted; });
+  return found != leaves_.end() && found->first == leaf ? found->second : nullptr;
+}
+
 bool DonationOffer::has_result(const Node* node) const { return std::binary_search(results_.begin(), results_.end(), node); }
 
 bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin(), leaves.end(), output) != leaves.end(); }
@@ -118,13 +128,13 @@ void Collector::find_may_overwrite(const std::vector<Seen>& seen, const Donation
     if (node->outputs.size() != 1 || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
     // A pending slot value may be cut from its inputs by another thread right now: they are not read.
     if (node->slot == 0 && !node->inputs.empty()) continue;
-    const bool of_slot = offer.has_leaf(node.get());
+    const auto slot = offer.slot_of(node.get());
     const auto& its = found_.at(node.get());
     // A wanted value exists afterwards.
-    if (its.asked || !sole_owner(*node, {of_slot ? 1U : 0U, its.readers}) || (!of_slot && its.readers != 1)) continue;
+    if (its.asked || !sole_owner(*node, {slot ? 1U : 0U, its.readers}) || (!slot && its.readers != 1)) continue;
     candidates[i] = true;
-    work_.own_holders[i] = {of_slot ? 1U : 0U, its.readers};
-    if (of_slot) work_.may_overwrite[i] = MayOverwrite::all;
+    work_.own_holders[i] = {its.readers, slot};
+    if (slot) work_.may_overwrite[i] = MayOverwrite::all;
   }
   if (std::find(candidates.begin(), candidates.end(), true) == candidates.end()) return;
 
@@ -144,7 +154,7 @@ void Collector::find_may_overwrite(const std::vector<Seen>& seen, const Donation
       }
       if (!candidates[value]) continue;
       auto& allowed = work_.may_overwrite[value];
-      if (allowed == MayOverwrite::all || offer.has_leaf(node_of(work_.leaves[value]).get())) {
+      if (allowed == MayOverwrite::all || work_.own_holders[value].slot) {
         if (stays[k]) allowed = MayOverwrite::nothing;
       } else if (node.checkpoint == 0 && node.outputs.size() == 1 &&
                  (seen[k] == Seen::asked || (seen[k] == Seen::inside && in_slot[k]))) {
@@ -156,7 +166,11 @@ void Collector::find_may_overwrite(const std::vector<Seen>& seen, const Donation
 
 MayOverwrite Work::may_overwrite_now(std::size_t leaf) const {
   if (may_overwrite.empty() || may_overwrite[leaf] == MayOverwrite::nothing) return MayOverwrite::nothing;
-  return sole_owner(*node_of(leaves[leaf]), own_holders[leaf]) ? may_overwrite[leaf] : MayOverwrite::nothing;
+  const auto& node = *node_of(leaves[leaf]);
+  const auto& own = own_holders[leaf];
+  // A function of the program may have given the slot another value, and keep this one.
+  if (own.slot && node_of(own.slot->now()).get() != &node) return MayOverwrite::nothing;
+  return sole_owner(node, {own.slot ? 1U : 0U, own.inputs}) ? may_overwrite[leaf] : MayOverwrite::nothing;
 }
 
 Work collect(std::span<const Tensor> tensors, Walk& walk) {

@@ -6,11 +6,13 @@
 #include <memory_resource>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "clnet/tensor.h"
 #include "lib/exec/collect/walk.h"
 #include "lib/graph/node.h"
+#include "lib/graph/slot.h"
 
 namespace clnet::exec {
 
@@ -25,19 +27,21 @@ inline std::shared_ptr<Value> asked_value_of(const Tensor& tensor) { return cell
 /// (DonationOffer).
 enum class MayOverwrite : std::uint8_t { nothing, ranges, all };
 
-/// Offers the memory of `leaves`, each the value of a slot. After success the caller sets all these slots to
-/// `results` and drops the graph between. Its only handle of a leaf is the slot's; of the results it has uncounted() tensors
-/// only. A failure half-way loses the leaves (see Plan::replay).
+/// Offers the memory of what `slots` hold now, the offer's leaves. After success the caller sets all these slots to `results`
+/// and drops the graph between. Its only handle of a leaf is the slot's; of the results it has uncounted() tensors only. A
+/// failure half-way loses the leaves (see Plan::replay).
 class DonationOffer {
  public:
   DonationOffer() = default;
-  DonationOffer(std::vector<const Node*> leaves, std::vector<const Node*> results);
+  DonationOffer(std::vector<std::shared_ptr<const Slot>> slots, std::vector<const Node*> results);
 
-  bool has_leaf(const Node* node) const;
+  /// The slot of an offered leaf; null: not offered.
+  std::shared_ptr<const Slot> slot_of(const Node* leaf) const;
   bool has_result(const Node* node) const;
 
  private:
-  std::vector<const Node*> leaves_, results_;  ///< sorted
+  std::vector<std::pair<const Node*, std::shared_ptr<const Slot>>> leaves_;  ///< sorted, as is
+  std::vector<const Node*> results_;
 };
 
 /// The number of a value of a work: leaves first, then the outputs of the nodes, both in order.
@@ -50,9 +54,13 @@ struct Work {
   std::vector<Tensor> leaves;                  ///< uncounted, as are all tensors here
   std::vector<std::shared_ptr<Value>> values;  ///< of the leaves
   std::vector<MayOverwrite> may_overwrite;     ///< by leaf; empty: all `nothing`
-  std::vector<Holders::Counts>
-      own_holders;             ///< holders of leaves that may be overwritten, which belong to the work and its caller
-  std::vector<Tensor> wanted;  ///< results of `nodes`
+  /// The holders of a leaf that belong to the work and its caller.
+  struct OwnHolders {
+    std::uint32_t inputs = 0;
+    std::shared_ptr<const Slot> slot;  ///< null, or a holder as long as the leaf is its value
+  };
+  std::vector<OwnHolders> own_holders;  ///< by leaf; only of leaves that may be overwritten
+  std::vector<Tensor> wanted;           ///< results of `nodes`
   /// Output `output` of nodes[node].
   struct Result {
     std::uint32_t node;
