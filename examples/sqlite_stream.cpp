@@ -175,16 +175,16 @@ int main(int argc, char** argv) try {
     for (auto stop : stops) {
       manual_seed(1);
       nn::Sequential model{nn::Linear(training.features, 64), relu, nn::Linear(64, 64), relu, nn::Linear(64, training.classes)};
-      train::fit(model, training,
-                 {.steps = stop,
-                  .batch_size = 64,
-                  .optimizer = optim::Adam(model, 3e-3),
-                  .workers = 2,
-                  .checkpoint = folder,
-                  .checkpoint_steps = 200,
-                  .resume = own || stop != stops.front()});
+      const auto result = train::fit(model, training,
+                                     {.steps = stop,
+                                      .batch_size = 64,
+                                      .optimizer = optim::Adam(model, 3e-3),
+                                      .workers = 2,
+                                      .checkpoint = folder,
+                                      .checkpoint_steps = 200,
+                                      .resume = own || stop != stops.front()});
       accuracy = train::accuracy(model, test);
-      std::cout << "step " << stop << ": accuracy " << accuracy << std::endl;
+      std::cout << "step " << result.steps << ": accuracy " << accuracy << std::endl;
     }
     return accuracy;
   };
