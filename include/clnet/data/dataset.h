@@ -30,19 +30,21 @@ struct CLNET_API Array {
   Array(Shape shape, Dtype dtype, std::string name = {});
   /// Throws ShapeError for another number of values than the shape has.
   template <class T>
-  requires is_element_type<T> Array(const std::vector<T>& values, Shape shape, std::string name = {})
-      : Array(std::move(shape), dtype_of<Stored<T>>, std::move(name)) {
+  requires is_element_type<T> Array(const std::vector<T>& values, Shape its_shape, std::string its_name = {})
+      : Array(std::move(its_shape), dtype_of<Stored<T>>, std::move(its_name)) {
     const auto target = fill<Stored<T>>(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) target[i] = static_cast<Stored<T>>(values[i]);
   }
   /// One number, as a label: its shape is {}.
   template <class T>
   requires std::is_arithmetic_v<T> && is_element_type<T>
-  explicit Array(T value, std::string name = {}) : Array(Shape{}, dtype_of<Stored<T>>, std::move(name)) {
+  explicit Array(T value, std::string its_name = {}) : Array(Shape{}, dtype_of<Stored<T>>, std::move(its_name)) {
     fill<Stored<T>>(1)[0] = static_cast<Stored<T>>(value);
   }
   /// A copy of the tensor's value; waits for it.
   explicit Array(const Tensor& tensor, std::string name = {});
+  /// The values as a tensor on Device::current(). Throws ShapeError where `bytes` are not those of the shape.
+  Tensor tensor() const { return Tensor::from_bytes(bytes.data(), bytes.size(), spec()); }
 
   Spec spec() const { return {shape, dtype}; }
   /// The elements. Throws DtypeError for the wrong type.
