@@ -18,14 +18,18 @@ namespace {
 
 /// Throws the exception that is being handled, behind the name of the samples. The caller's own class is nested in it.
 [[noreturn]] void rethrow_of(const std::string& name) {
+  const auto placed = [&](const char* what) {
+    const bool has_name = std::string_view(what).starts_with(name + ": ");  // as the path of an image has
+    return has_name ? std::string(what) : fmt::format("{}: {}", name, what);
+  };
   try {
     throw;
   } catch (const Abandoned&) {
     throw;
   } catch (const FileError& error) {
-    std::throw_with_nested(FileError(fmt::format("{}: {}", name, error.what())));
+    std::throw_with_nested(FileError(placed(error.what())));
   } catch (const std::exception& error) {
-    std::throw_with_nested(Error(fmt::format("{}: {}", name, error.what())));
+    std::throw_with_nested(Error(placed(error.what())));
   } catch (...) {
     std::throw_with_nested(Error(fmt::format("{}: an exception that is no std::exception", name)));
   }

@@ -121,7 +121,7 @@ int main() {
     for (const auto& [x, labels] : data::batches(training, {.batch_size = 40, .shuffle = true, .epoch = epoch})) {
       const Tensor output = model(x);
       const Tensor loss = cross_entropy(output.transpose(1, 2), labels);
-      auto more = metrics::update(all, {{output}}, {{labels}});
+      auto more = metrics::update(all, output, labels);
       more.push_back(output);
       adam.step(loss, more);
       const auto values = output.to_vector<double>();

@@ -30,15 +30,15 @@ struct CLNET_API Array {
   Array(Shape shape, Dtype dtype, std::string name = {});
   /// Throws ShapeError for another number of values than the shape has.
   template <class T>
-  requires is_element_type<T> Array(const std::vector<T>& values, Shape shape, std::string name = {})
-      : Array(std::move(shape), dtype_of<Stored<T>>, std::move(name)) {
-    const auto target = fill<Stored<T>>(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) target[i] = static_cast<Stored<T>>(values[i]);
+  requires is_element_type<T> Array(const std::vector<T>& elements, Shape its_shape, std::string its_name = {})
+      : Array(std::move(its_shape), dtype_of<Stored<T>>, std::move(its_name)) {
+    const auto target = fill<Stored<T>>(elements.size());
+    for (std::size_t i = 0; i < elements.size(); ++i) target[i] = static_cast<Stored<T>>(elements[i]);
   }
   /// One number, as a label: its shape is {}.
   template <class T>
   requires std::is_arithmetic_v<T> && is_element_type<T>
-  explicit Array(T value, std::string name = {}) : Array(Shape{}, dtype_of<Stored<T>>, std::move(name)) {
+  explicit Array(T value, std::string its_name = {}) : Array(Shape{}, dtype_of<Stored<T>>, std::move(its_name)) {
     fill<Stored<T>>(1)[0] = static_cast<Stored<T>>(value);
   }
   /// A copy of the tensor's value; waits for it.
