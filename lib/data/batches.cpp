@@ -101,7 +101,9 @@ std::int64_t Batches::size() const {
 
 const Tensor& Batch::operator[](std::string_view name) const {
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) throw Error(fmt::format("batch: there is no tensor '{}' among [{}]", name, fmt::join(names, ", ")));
+  if (found == names.end())
+    throw Error(names.empty() ? fmt::format("batch: there is no tensor '{}', as the samples' arrays have no names", name)
+                              : fmt::format("batch: there is no tensor '{}' among [{}]", name, fmt::join(names, ", ")));
   return (*this)[static_cast<std::size_t>(found - names.begin())];
 }
 

@@ -25,7 +25,12 @@ class EpochBatches {
  private:
   const std::int64_t samples_;
   const BatchOptions options_;
-  std::vector<std::int64_t> order_;  ///< made by the first next()
+  /// Whether samples come as they are numbered, which needs no list of them.
+  bool is_plain() const { return !options_.shuffle && !options_.length; }
+  void begin();
+
+  bool begun_ = false;
+  std::vector<std::int64_t> order_;  ///< where they do not
   std::int64_t first_ = 0;           ///< of the next batch
 };
 

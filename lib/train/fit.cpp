@@ -166,6 +166,8 @@ class Fit {
     require(is_floating(o.precision), fmt::format("precision must be f32, f16 or bf16, not {}", to_string(o.precision)));
     require(!o.loss || !o.step_function, "a loss beside a step function, which has its own");
     require(std::none_of(o.hooks.begin(), o.hooks.end(), [](const auto& hook) { return !hook; }), "a hook is null");
+    for (auto hook = o.hooks.begin(); hook != o.hooks.end(); ++hook)
+      require(std::find(o.hooks.begin(), hook, *hook) == hook, fmt::format("the hook {} is in the list twice", (*hook)->name()));
     require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));
     require(o.early_stopping == 0 || o.validation, "early_stopping needs a validation dataset");
     require(!o.validation || o.validation->get().size() != 0, "the validation dataset is empty");

@@ -145,7 +145,8 @@ TEST_CASE("workers: an exception arrives behind the sample's name, in its place"
   CHECK_THROWS_AS(contents(sequences, {}), FileError);
   sequences.named = -1;
   CHECK_THROWS_WITH(contents(sequences, {.batch_size = 3}),
-                    "batch of line 0 to line 2: sample 1 of the batch has f32[2] as array 'values', and the first has f32[1]");
+                    "batch of line 0 to line 2: sample 1 of the batch has f32[2] as array 'values', and the first has f32[1]; "
+                    "pad_collate() pads");
 }
 
 TEST_CASE("workers: leaving a loop joins them within a second") {
@@ -245,6 +246,7 @@ TEST_CASE("batches: options that a dataset cannot have") {
   const auto batch = *batches(sequences, {.batch_size = 1}).begin();
   CHECK(batch.size() == 4);
   CHECK_THROWS_WITH(batch["indices"], Contains("there is no tensor 'indices' among [values, index, bytes, mask]"));
+  CHECK_THROWS_WITH(batch[4], "batch: there is no tensor 4 among 4");
 }
 
 TEST_CASE("pad_collate: pads each dtype to the longest, and tells lengths") {

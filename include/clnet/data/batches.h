@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "clnet/data/dataset.h"
+#include "clnet/error.h"
 #include "clnet/export.h"
 #include "clnet/tensor.h"
 
@@ -87,7 +88,12 @@ struct CLNET_API Batch {
 
   /// The number of tensors.
   std::size_t size() const { return (labels.defined() ? 2 : 1) + others.size(); }
-  const Tensor& operator[](std::size_t index) const { return index == 0 ? images : index == 1 ? labels : others.at(index - 2); }
+  /// A tensor by its place. Throws Error where there is none.
+  const Tensor& operator[](std::size_t index) const {
+    if (index > 1 && index - 2 >= others.size())
+      throw Error("batch: there is no tensor " + std::to_string(index) + " among " + std::to_string(size()));
+    return index == 0 ? images : index == 1 ? labels : others[index - 2];
+  }
   /// The tensor of this name. Throws Error where there is none.
   const Tensor& operator[](std::string_view name) const;
 
