@@ -6,3 +6,4 @@
 #include "clnet/data/dataset.h"    // IWYU pragma: export
 #include "clnet/data/images.h"     // IWYU pragma: export
 #include "clnet/data/numpy.h"      // IWYU pragma: export
+#include "clnet/data/samplers.h"   // IWYU pragma: export

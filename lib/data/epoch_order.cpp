@@ -1,8 +1,12 @@
 #include "lib/data/epoch_order.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
+
+#include "clnet/error.h"
 
 namespace clnet::data {
 namespace {
@@ -79,11 +83,22 @@ void sort_by_length(std::vector<std::int64_t>& order, const BatchOptions& option
   std::transform(keyed.begin() + place(full * batch), keyed.end(), out, [](const auto& key) { return key.second; });
 }
 
+std::vector<std::int64_t> EpochBatches::made_order() const {
+  if (!options_.sampler) return epoch_order(samples_, options_.shuffle, options_.seed, options_.epoch);
+  auto order = options_.sampler->order(options_.seed, options_.epoch);
+  if (std::cmp_not_equal(order.size(), epoch_samples_))
+    throw Error(fmt::format("batches: the sampler gave {} samples, expected {}", order.size(), epoch_samples_));
+  for (const auto index : order)
+    if (index < 0 || index >= samples_)
+      throw Error(fmt::format("batches: the sampler gave sample {}, and the dataset has {}", index, samples_));
+  return order;
+}
+
 std::vector<std::int64_t> EpochBatches::next() {
-  const auto end = options_.drop_last ? samples_ - samples_ % options_.batch_size : samples_;
+  const auto end = options_.drop_last ? epoch_samples_ - epoch_samples_ % options_.batch_size : epoch_samples_;
   if (order_.empty()) {
     if (options_.start > end / options_.batch_size) return {};  // also keeps the product below from overflowing
-    order_ = epoch_order(samples_, options_.shuffle, options_.seed, options_.epoch);
+    order_ = made_order();
     if (options_.length) sort_by_length(order_, options_);
     first_ = options_.start * options_.batch_size;
   }

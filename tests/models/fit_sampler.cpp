@@ -1,0 +1,45 @@
+// train::fit with a sampler: its epochs, and resuming in the middle of one.
+#include <catch2/catch.hpp>
+
+#include "tests/models/fit_runs.h"
+
+namespace clnet::test {
+namespace {
+
+using Catch::Contains;
+
+TEST_CASE("fit: a sampler gives the epochs' samples, and a run in pieces has those of a whole one") {
+  const auto points = make_points(24), validation = make_points(12, 1);
+  const auto sampler = data::balanced_sampler(data::labels_of(points), 20);
+  train::FitOptions options{.epochs = 3};
+  options.sampler = sampler;
+  const auto whole = record(points, validation, options);
+  CHECK(whole.losses.size() == 9);  // 20 samples in batches of 8
+  const Folder folder;
+  options.checkpoint = folder.path();
+  options.epochs = 1;
+  options.steps = 5;
+  options.checkpoint_steps = 1;
+  record(points, validation, options);
+  options.steps = 9;
+  options.resume = true;
+  const auto rest = record(points, validation, options);
+  REQUIRE(rest.losses.size() == 4);
+  CHECK(std::vector<double>(whole.losses.begin() + 5, whole.losses.end()) == rest.losses);
+  CHECK(whole.weights == rest.weights);
+  // Others would be another run.
+  options.steps = 12;
+  options.sampler = data::balanced_sampler(data::labels_of(points), 21);
+  CHECK_THROWS_WITH(record(points, validation, options), Contains("expected"));
+  options.sampler = std::nullopt;
+  CHECK_THROWS_WITH(record(points, validation, options), Contains("expected"));
+}
+
+TEST_CASE("fit: a sampler without samples is refused") {
+  train::FitOptions options{.epochs = 1};
+  options.sampler = data::Sampler{.order = [](std::uint64_t, std::uint64_t) { return std::vector<std::int64_t>(); }};
+  CHECK_THROWS_WITH(record(make_points(24), make_points(12, 1), options), Contains("the sampler gives no samples"));
+}
+
+}  // namespace
+}  // namespace clnet::test
