@@ -7,3 +7,4 @@
 #include "clnet/data/images.h"     // IWYU pragma: export
 #include "clnet/data/numpy.h"      // IWYU pragma: export
 #include "clnet/data/samplers.h"   // IWYU pragma: export
+#include "clnet/data/table.h"      // IWYU pragma: export
