@@ -8,3 +8,4 @@
 #include "clnet/data/numpy.h"      // IWYU pragma: export
 #include "clnet/data/samplers.h"   // IWYU pragma: export
 #include "clnet/data/table.h"      // IWYU pragma: export
+#include "clnet/data/tokenizer.h"  // IWYU pragma: export
