@@ -2,6 +2,7 @@
 #pragma once
 
 #include "clnet/data/arrays.h"     // IWYU pragma: export
+#include "clnet/data/audio.h"      // IWYU pragma: export
 #include "clnet/data/batches.h"    // IWYU pragma: export
 #include "clnet/data/dataset.h"    // IWYU pragma: export
 #include "clnet/data/images.h"     // IWYU pragma: export
