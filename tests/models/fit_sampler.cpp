@@ -30,9 +30,11 @@ TEST_CASE("fit: a sampler gives the epochs' samples, and a run in pieces has tho
   // Others would be another run.
   options.steps = 12;
   options.sampler = data::balanced_sampler(data::labels_of(points), 21);
-  CHECK_THROWS_WITH(record(points, validation, options), Contains("expected"));
+  CHECK_THROWS_WITH(record(points, validation, options), Contains("was made with samples 20, not 21"));
+  options.sampler = data::weighted_sampler(std::vector<double>(24, 1), {.samples = 20, .replacement = false});
+  CHECK_THROWS_WITH(record(points, validation, options), Contains("was made with dataset"));
   options.sampler = std::nullopt;
-  CHECK_THROWS_WITH(record(points, validation, options), Contains("expected"));
+  CHECK_THROWS_WITH(record(points, validation, options), Contains("was made with samples 20, not 24"));
 }
 
 TEST_CASE("fit: a sampler without samples is refused") {

@@ -35,7 +35,7 @@ struct Wav {
   }
 };
 
-Sound decoded(const std::string& file) {
+Sound parsed(const std::string& file) {
   return decode_wav({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}, "a.wav");
 }
 std::vector<float> samples_of(const Sound& sound) {
@@ -44,28 +44,27 @@ std::vector<float> samples_of(const Sound& sound) {
 }
 
 TEST_CASE("WAV files of all codings are read") {
-  CHECK(samples_of(decoded(Wav().file())) == std::vector<float>{0.5F, -1});
-  CHECK(decoded(Wav().file()).rate == 8000);
-  const auto stereo = decoded(Wav{.channels = 2, .bits = 8, .data = std::string("\x80\xff\0\x40", 4)}.file());
+  CHECK(samples_of(parsed(Wav().file())) == std::vector<float>{0.5F, -1});
+  CHECK(parsed(Wav().file()).rate == 8000);
+  const auto stereo = parsed(Wav{.channels = 2, .bits = 8, .data = std::string("\x80\xff\0\x40", 4)}.file());
   CHECK(stereo.samples.shape == Shape{2, 2});
   CHECK(samples_of(stereo) == std::vector<float>{0, -1, 127.0F / 128, -0.5F});
-  CHECK(samples_of(decoded(Wav{.bits = 24, .data = std::string("\0\0\x40\xff\xff\xff", 6)}.file())) ==
+  CHECK(samples_of(parsed(Wav{.bits = 24, .data = std::string("\0\0\x40\xff\xff\xff", 6)}.file())) ==
         std::vector<float>{0.5F, -1.0F / (1 << 23)});
-  CHECK(samples_of(decoded(Wav{.bits = 32, .data = packed(std::int32_t{1 << 30}, std::int32_t{INT32_MIN})}.file())) ==
+  CHECK(samples_of(parsed(Wav{.bits = 32, .data = packed(std::int32_t{1 << 30}, std::int32_t{INT32_MIN})}.file())) ==
         std::vector<float>{0.5F, -1});
-  CHECK(samples_of(decoded(Wav{.kind = 3, .bits = 32, .data = packed(1.25F, -0.1F)}.file())) == std::vector<float>{1.25F, -0.1F});
-  CHECK(samples_of(decoded(Wav{.kind = 3, .bits = 64, .data = packed(1.25, -0.1)}.file())) == std::vector<float>{1.25F, -0.1F});
+  CHECK(samples_of(parsed(Wav{.kind = 3, .bits = 32, .data = packed(1.25F, -0.1F)}.file())) == std::vector<float>{1.25F, -0.1F});
+  CHECK(samples_of(parsed(Wav{.kind = 3, .bits = 64, .data = packed(1.25, -0.1)}.file())) == std::vector<float>{1.25F, -0.1F});
   // Extensible: what it is stands at the beginning of an identifier. Other chunks are skipped, with a byte behind odd ones.
   const auto extension = packed(std::uint16_t{22}, std::uint16_t{16}, std::uint32_t{4}, std::uint16_t{1}) + std::string(14, 'x');
   const auto before = "LIST" + packed(std::uint32_t{3}) + std::string("abc\0", 4);
-  CHECK(samples_of(decoded(Wav{.kind = 0xfffe, .before = before, .extension = extension}.file())) ==
-        std::vector<float>{0.5F, -1});
+  CHECK(samples_of(parsed(Wav{.kind = 0xfffe, .before = before, .extension = extension}.file())) == std::vector<float>{0.5F, -1});
 }
 
 TEST_CASE("a WAV file that is not one says why") {
   const auto fault = [](const std::string& file) {
     try {
-      decoded(file);
+      parsed(file);
     } catch (const FileError& error) {
       CHECK(std::string(error.what()).starts_with("a.wav: "));
       CHECK(std::string(error.what()).find('\n') == std::string::npos);

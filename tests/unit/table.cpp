@@ -10,22 +10,22 @@ namespace clnet::data {
 namespace {
 
 using Catch::Contains;
-using Names = std::vector<std::string>;
+using ColumnNames = std::vector<std::string>;
 
 TEST_CASE("a CSV file's columns are numbers or categories") {
   const test::Folder folder;
   const auto file = folder.write(
       "a.csv", "\xef\xbb\xbfsize, colour ,\"note, long\"\r\n1.5,red,\"a \"\"b\"\"\nc\"\r\n\r\n -2e3 , blue,NA\r\n,red , x");
   const auto table = read_csv(file);
-  CHECK(table.names() == Names{"size", "colour", "note, long"});
+  CHECK(table.names() == ColumnNames{"size", "colour", "note, long"});
   REQUIRE(table.rows() == 3);
   CHECK(table["size"].values[0] == 1.5);
   CHECK(table["size"].values[1] == -2000);
   CHECK(std::isnan(table["size"].values[2]));
   CHECK_FALSE(table["size"].is_categorical());
-  CHECK(table["colour"].categories == Names{"blue", "red"});
+  CHECK(table["colour"].categories == ColumnNames{"blue", "red"});
   CHECK(table["colour"].values == std::vector<double>{1, 0, 1});
-  CHECK(table["note, long"].categories == Names{"a \"b\"\nc", "x"});
+  CHECK(table["note, long"].categories == ColumnNames{"a \"b\"\nc", "x"});
   CHECK(std::isnan(table["note, long"].values[1]));
   CHECK_THROWS_WITH(table["weight"], Contains("a.csv: has no column \"weight\", only size, colour"));
 }
@@ -33,19 +33,20 @@ TEST_CASE("a CSV file's columns are numbers or categories") {
 TEST_CASE("options of CSV files") {
   const test::Folder folder;
   const auto numbers = folder.write("a.csv", "1;2\n3;4\n");
-  CHECK(read_csv(numbers, {.separator = ';'}).names() == Names{"0", "1"});
+  CHECK(read_csv(numbers, {.separator = ';'}).names() == ColumnNames{"0", "1"});
   CHECK(read_csv(numbers, {.separator = ';'}).rows() == 2);
-  CHECK(read_csv(numbers, {.separator = ';', .header = CsvHeader::present}).names() == Names{"1", "2"});
+  CHECK(read_csv(numbers, {.separator = ';', .header = CsvHeader::present}).names() == ColumnNames{"1", "2"});
   const auto words = folder.write("b.csv", "a\tb\nc\t'd\te'\n");
   CHECK(read_csv(words, {.separator = '\t', .quote = '\'', .header = CsvHeader::absent}).rows() == 2);
-  CHECK(read_csv(words, {.separator = '\t', .quote = '\'', .header = CsvHeader::absent})["1"].categories == Names{"b", "d\te"});
+  CHECK(read_csv(words, {.separator = '\t', .quote = '\'', .header = CsvHeader::absent})["1"].categories ==
+        ColumnNames{"b", "d\te"});
   // Categories of another file, and numbers that are names.
   const auto classes = folder.write("c.csv", "x,kind\n1,2\n2,1\n3,-\n");
   const auto table = read_csv(classes, {.missing = {"-"}, .categories = {{"kind", {"0", "1", "2"}}}});
-  CHECK(table["kind"].categories == Names{"0", "1", "2"});
+  CHECK(table["kind"].categories == ColumnNames{"0", "1", "2"});
   CHECK(table["kind"].values[0] == 2);
   CHECK(std::isnan(table["kind"].values[2]));
-  CHECK(read_csv(classes, {.missing = {"-"}, .categories = {{"kind", {}}}})["kind"].categories == Names{"1", "2"});
+  CHECK(read_csv(classes, {.missing = {"-"}, .categories = {{"kind", {}}}})["kind"].categories == ColumnNames{"1", "2"});
   CHECK_THROWS_WITH(read_csv(classes, {.missing = {"-"}, .categories = {{"kind", {"1"}}}}),
                     Contains("c.csv: line 2: column \"kind\": \"2\" is none of its categories"));
   CHECK_THROWS_WITH(read_csv(classes, {.categories = {{"no", {}}}}), Contains("no column \"no\""));
@@ -84,7 +85,7 @@ TEST_CASE("a table becomes samples with labels or targets") {
   CHECK(kinds.sample_shape == Shape{3});
   CHECK(kinds.floats == std::vector<float>{0, 1, 1, 1, 0, 3, 0, 0, 5});
   CHECK(kinds.labels == std::vector<std::int32_t>{1, 0, 1});
-  CHECK(kinds.class_names == Names{"a", "b"});
+  CHECK(kinds.class_names == ColumnNames{"a", "b"});
   const auto prices = from_table(table, {.target = "price", .features = {"colour"}, .one_hot = false, .fill_missing = true});
   CHECK(prices.floats == std::vector<float>{1, 0, -1});
   CHECK(prices.targets == std::vector<float>{10, 20, 30});
