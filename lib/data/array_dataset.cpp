@@ -44,16 +44,16 @@ std::vector<T> values_as(const Array& array) {
     case Dtype::i8: take(std::type_identity<std::int8_t>()); break;
     case Dtype::u8: take(std::type_identity<std::uint8_t>()); break;
     case Dtype::boolean: take(std::type_identity<bool>()); break;
-    default: {
-      if (!is_floating(array.dtype))
-        throw DtypeError(fmt::format("from_arrays: arrays of {} are not read", to_string(array.dtype)));
-      // 16 bits, which have no type of C++.
+    case Dtype::f16:
+    case Dtype::bf16:
+      // They have no type of C++.
       for (std::size_t at = 0; at + 1 < array.bytes.size(); at += 2) {
         std::uint16_t bits = 0;
         std::memcpy(&bits, array.bytes.data() + at, sizeof bits);
         result.push_back(static_cast<T>(array.dtype == Dtype::f16 ? half_to_float(bits) : bfloat16_to_float(bits)));
       }
-    }
+      break;
+    default: throw DtypeError(fmt::format("from_arrays: arrays of {} are not read", to_string(array.dtype)));
   }
   return result;
 }

@@ -155,7 +155,7 @@ CsvLayout find_layout(CsvRows& rows, const CsvOptions& options, const std::set<s
   return layout;
 }
 
-void require_options(const CsvOptions& options) {
+void require_csv_options(const CsvOptions& options) {
   for (const char c : {options.separator, options.quote})
     if (c == '\n' || c == '\r' || c == '\0') throw Error("read_csv: separator and quote cannot be ends of lines or zero");
   if (options.separator == options.quote) throw Error("read_csv: separator and quote are the same character");
@@ -180,7 +180,7 @@ std::vector<std::string> Table::names() const {
 }
 
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options) {
-  require_options(options);
+  require_csv_options(options);
   const std::set<std::string, std::less<>> missing(options.missing.begin(), options.missing.end());
   CsvRows rows(path, options);
   auto layout = find_layout(rows, options, missing);

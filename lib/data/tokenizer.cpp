@@ -23,7 +23,7 @@ constexpr std::int64_t most_tokens = std::int64_t{1} << 24, bytes_in_all = 256;
 constexpr std::array<std::string_view, 4> kind_names{"bytes", "characters", "words", "bpe"};
 constexpr const char* unknown_text = "<unk>";
 
-void require_options(const TokenizerOptions& options, std::int64_t least) {
+void require_token_options(const TokenizerOptions& options, std::int64_t least) {
   if (options.size != 0 && (options.size < least || options.size > most_tokens))
     throw Error(fmt::format("tokenizer: size is {}, expected {} to {}, or 0", options.size, least, most_tokens));
   if (options.min_count < 1) throw Error(fmt::format("tokenizer: min_count is {}, expected at least 1", options.min_count));
@@ -138,7 +138,7 @@ Tokenizer Tokenizer::bytes() {
 }
 
 Tokenizer Tokenizer::characters(std::string_view text, const TokenizerOptions& options) {
-  require_options(options, 2);
+  require_token_options(options, 2);
   const auto lowered = options.lower ? lower_case(text) : std::string(text);
   Tokenizer result;
   result.kind_ = Kind::characters;
@@ -153,7 +153,7 @@ Tokenizer Tokenizer::characters(std::string_view text, const TokenizerOptions& o
 }
 
 Tokenizer Tokenizer::words(std::string_view text, const TokenizerOptions& options) {
-  require_options(options, 2);
+  require_token_options(options, 2);
   const auto lowered = options.lower ? lower_case(text) : std::string(text);
   Tokenizer result;
   result.kind_ = Kind::words;
@@ -168,7 +168,7 @@ Tokenizer Tokenizer::words(std::string_view text, const TokenizerOptions& option
 
 Tokenizer Tokenizer::bpe(std::string_view text, const TokenizerOptions& options) {
   constexpr std::int64_t usual_size = 1024;
-  require_options(options, bytes_in_all);
+  require_token_options(options, bytes_in_all);
   Tokenizer result;
   result.kind_ = Kind::bpe;
   result.lower_ = options.lower;

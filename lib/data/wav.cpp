@@ -139,7 +139,7 @@ class WavParser {
 };
 
 template <class T>
-void append(std::string& out, T value, std::size_t bytes = sizeof(T)) {
+void append_bytes(std::string& out, T value, std::size_t bytes = sizeof(T)) {
   out.append(reinterpret_cast<const char*>(&value), bytes);
 }
 
@@ -151,12 +151,12 @@ void append_sample(std::string& out, float value, WavFormat format) {
     return static_cast<std::int64_t>(std::min(std::nearbyint(clipped * largest), largest - 1));
   };
   switch (format) {
-    case WavFormat::pcm8: append(out, static_cast<std::uint8_t>(whole(8) + 128)); break;
-    case WavFormat::pcm16: append(out, whole(16), 2); break;
-    case WavFormat::pcm24: append(out, whole(24), 3); break;
-    case WavFormat::pcm32: append(out, whole(32), 4); break;
-    case WavFormat::f32: append(out, value); break;
-    case WavFormat::f64: append(out, static_cast<double>(value)); break;
+    case WavFormat::pcm8: append_bytes(out, static_cast<std::uint8_t>(whole(8) + 128)); break;
+    case WavFormat::pcm16: append_bytes(out, whole(16), 2); break;
+    case WavFormat::pcm24: append_bytes(out, whole(24), 3); break;
+    case WavFormat::pcm32: append_bytes(out, whole(32), 4); break;
+    case WavFormat::f32: append_bytes(out, value); break;
+    case WavFormat::f64: append_bytes(out, static_cast<double>(value)); break;
   }
 }
 
@@ -185,17 +185,17 @@ void write_wav(const std::filesystem::path& path, const Sound& sound, WavFormat 
   if (data_bytes > std::numeric_limits<std::uint32_t>::max() - header_bytes - 1)
     throw Error(fmt::format("write_wav: {} bytes of samples are more than a WAV file holds", data_bytes));
   std::string out = "RIFF";
-  append(out, static_cast<std::uint32_t>(header_bytes + data_bytes + data_bytes % 2));
+  append_bytes(out, static_cast<std::uint32_t>(header_bytes + data_bytes + data_bytes % 2));
   out += "WAVEfmt ";
-  append(out, std::uint32_t{16});
-  append(out, format == WavFormat::f32 || format == WavFormat::f64 ? float_tag : pcm_tag);
-  append(out, static_cast<std::uint16_t>(channels));
-  append(out, static_cast<std::uint32_t>(sound.rate));
-  append(out, static_cast<std::uint32_t>(static_cast<std::uint64_t>(sound.rate) * frame));
-  append(out, static_cast<std::uint16_t>(frame));
-  append(out, bits);
+  append_bytes(out, std::uint32_t{16});
+  append_bytes(out, format == WavFormat::f32 || format == WavFormat::f64 ? float_tag : pcm_tag);
+  append_bytes(out, static_cast<std::uint16_t>(channels));
+  append_bytes(out, static_cast<std::uint32_t>(sound.rate));
+  append_bytes(out, static_cast<std::uint32_t>(static_cast<std::uint64_t>(sound.rate) * frame));
+  append_bytes(out, static_cast<std::uint16_t>(frame));
+  append_bytes(out, bits);
   out += "data";
-  append(out, static_cast<std::uint32_t>(data_bytes));
+  append_bytes(out, static_cast<std::uint32_t>(data_bytes));
   const auto values = samples.values<float>();
   for (std::size_t i = 0; i < frames; ++i)
     for (std::size_t c = 0; c < channels; ++c) append_sample(out, values[c * frames + i], format);
