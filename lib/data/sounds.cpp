@@ -55,8 +55,8 @@ void collect_sounds(const std::filesystem::path& folder, int levels, std::int32_
 
 }  // namespace
 
-Sounds::Sounds(std::vector<File> files, std::vector<std::string> class_names, SoundOptions options)
-    : files_(std::move(files)), class_names_(std::move(class_names)), options_(std::move(options)) {
+Sounds::Sounds(std::vector<File> files, std::vector<std::string> class_names, const SoundOptions& options)
+    : files_(std::move(files)), class_names_(std::move(class_names)), options_(options) {
   const auto& o = options_;
   if (!(o.seconds > 0 && o.seconds <= most_seconds))
     throw Error(fmt::format("sounds: seconds is {}, expected more than 0 and at most {}", o.seconds, most_seconds));

@@ -22,7 +22,7 @@ namespace clnet::data {
 namespace {
 
 constexpr std::uint64_t most_csv_bytes = std::uint64_t{1} << 30;
-constexpr std::size_t most_columns = 100'000, most_fields = std::size_t{1} << 28;
+constexpr std::size_t most_columns = 100'000, most_fields = std::size_t{1} << 28, most_categories = 1'000'000;
 
 std::optional<double> number_in(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -191,9 +191,12 @@ Table read_csv(const std::filesystem::path& path, const CsvOptions& options) {
     if (layout.has_header) rows.next(fields);
     while (rows.next(fields)) use();
   };
+  std::size_t categories = 0;
   each_row([&] {
     for (std::size_t i = 0; i < count; ++i)
-      if (layout.categorical[i] && !missing.contains(fields[i])) layout.found[i].insert(fields[i]);
+      if (layout.categorical[i] && !missing.contains(fields[i]) && layout.found[i].insert(fields[i]).second)
+        if (++categories > most_categories)
+          rows.fail_in_row(fmt::format("the file has more than {} categories", most_categories));
   });
   Table table{.name = path.string(), .columns = {}};
   std::vector<std::map<std::string, double, std::less<>>> codes(count);

@@ -18,8 +18,8 @@ namespace clnet::data {
 namespace {
 
 constexpr std::string_view tokenizer_format = "clnet tokenizer", tokenizer_version = "1";
-constexpr std::uint64_t most_tokenizer_bytes = std::uint64_t{256} << 20;
-constexpr std::int64_t most_tokens = std::int64_t{1} << 24, bytes_in_all = 256;
+constexpr std::uint64_t most_tokenizer_bytes = std::uint64_t{128} << 20;
+constexpr std::int64_t most_tokens = std::int64_t{1} << 22, bytes_in_all = 256;
 constexpr std::array<std::string_view, 4> kind_names{"bytes", "characters", "words", "bpe"};
 constexpr const char* unknown_text = "<unk>";
 

@@ -79,13 +79,14 @@ class DictParser {
 
   NpyHeader parse() {
     NpyHeader header;
-    bool seen[3] = {};
+    constexpr std::array<std::string_view, 3> keys{"descr", "fortran_order", "shape"};
+    std::array<bool, keys.size()> seen{};
     expect('{');
     while (!taken('}')) {
       const auto key = quoted();
       expect(':');
-      const auto which = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : 3;
-      if (which == 3) source_.fail(fmt::format("its header has an unknown key {}", in_quotes(key)));
+      const auto which = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
+      if (which == keys.size()) source_.fail(fmt::format("its header has an unknown key {}", in_quotes(key)));
       if (std::exchange(seen[which], true)) source_.fail(fmt::format("its header has the key {} twice", in_quotes(key)));
       if (which == 0)
         dtype(header);
@@ -100,8 +101,8 @@ class DictParser {
     }
     skip_spaces();
     if (at_ != text_.size()) wrong("its end");
-    for (int i = 0; i < 3; ++i)
-      if (!seen[i]) source_.fail(fmt::format("its header has no '{}'", std::array{"descr", "fortran_order", "shape"}[i]));
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (!seen[i]) source_.fail(fmt::format("its header has no '{}'", keys[i]));
     return header;
   }
 
@@ -290,7 +291,7 @@ std::string npy_header(const Spec& spec) {
 }
 
 std::string npy_data(const Tensor& tensor) {
-  const auto spec = tensor.spec();
+  const auto& spec = tensor.spec();
   std::string bytes(static_cast<std::size_t>(spec.bytes()), '\0');
   tensor.to_bytes(bytes.data(), bytes.size());
   if (spec.dtype != Dtype::bf16) return bytes;

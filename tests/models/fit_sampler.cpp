@@ -32,7 +32,7 @@ TEST_CASE("fit: a sampler gives the epochs' samples, and a run in pieces has tho
   options.sampler = data::balanced_sampler(data::labels_of(points), 21);
   CHECK_THROWS_WITH(record(points, validation, options), Contains("was made with samples 20, not 21"));
   options.sampler = data::weighted_sampler(std::vector<double>(24, 1), {.samples = 20, .replacement = false});
-  CHECK_THROWS_WITH(record(points, validation, options), Contains("was made with dataset"));
+  CHECK_THROWS_WITH(record(points, validation, options), Contains("was made with other samples"));
   options.sampler = std::nullopt;
   CHECK_THROWS_WITH(record(points, validation, options), Contains("was made with samples 20, not 24"));
 }

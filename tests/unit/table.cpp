@@ -76,6 +76,9 @@ TEST_CASE("a CSV file that is not one says why, with the line") {
   CHECK_THAT(fault("a,b\n\"1\"2,3\n"), Contains("\"2\" follows a closing quote"));
   CHECK_THAT(fault(std::string_view("a\n\0", 3)), Contains("byte 2 is zero"));
   CHECK_THAT(fault(std::string(100'001, ',')), Contains("more than 100000 fields"));
+  std::string words = "a\n";
+  for (int i = 0; i <= 1'000'000; ++i) words += 'w' + std::to_string(i) + '\n';
+  CHECK_THAT(fault(words), Contains("line 1000002: the file has more than 1000000 categories"));
 }
 
 TEST_CASE("a table becomes samples with labels or targets") {

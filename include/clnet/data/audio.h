@@ -75,7 +75,7 @@ class CLNET_API Sounds : public Dataset {
   };
 
   /// Throws Error for options out of range, and for labels outside of `class_names`.
-  Sounds(std::vector<File> files, std::vector<std::string> class_names, SoundOptions options);
+  Sounds(std::vector<File> files, std::vector<std::string> class_names, const SoundOptions& options);
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Example get(std::int64_t index, std::uint64_t seed) const override;

@@ -50,7 +50,8 @@ struct CLNET_API Table {
 
 /// A CSV file (RFC 4180). Columns without a header are called "0", "1", ... Empty lines and a byte order mark are skipped. Throws
 /// FileError with the line: for a row with another number of fields, a quote that is not closed, a category that is not in
-/// CsvOptions::categories, and above 1 GiB, 100,000 columns or 2^28 fields. Throws Error where options contradict each other.
+/// CsvOptions::categories, and above 1 GiB, 100,000 columns, 2^28 fields or a
+/// million categories. Throws Error where options contradict each other.
 CLNET_API Table read_csv(const std::filesystem::path& file, const CsvOptions& options = {});
 
 /// Options of from_table().

@@ -56,7 +56,7 @@ class CLNET_API Tokenizer {
 
   /// Writes "clnet tokenizer 1", a text file, by a temporary file.
   void save(const std::filesystem::path& path) const;
-  /// Throws FileError with path and line, also for another version, and above 256 MiB.
+  /// Throws FileError with path and line, also for another version, and above 128 MiB.
   static Tokenizer load(const std::filesystem::path& path);
 
  private:
