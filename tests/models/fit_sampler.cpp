@@ -37,6 +37,29 @@ TEST_CASE("fit: a sampler gives the epochs' samples, and a run in pieces has tho
   CHECK_THROWS_WITH(record(points, validation, options), Contains("was made with samples 20, not 24"));
 }
 
+TEST_CASE("batches have the samples of a sampler, in memory and behind a subset, with any number of workers") {
+  const auto points = make_points(24);
+  const data::Subset half(points, {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22});
+  const data::ConcatDataset twice({&half, &half});
+  const auto sampler = data::weighted_sampler(std::vector<double>(24, 1), {.samples = 17, .replacement = false});
+  const auto order = sampler.order(4, 2);
+  for (const data::Dataset* dataset : {static_cast<const data::Dataset*>(&points), static_cast<const data::Dataset*>(&twice)})
+    for (const std::int64_t workers : {0, 3}) {
+      std::size_t at = 0;
+      for (const auto& [x, labels] :
+           data::batches(*dataset, {.batch_size = 5, .seed = 4, .epoch = 2, .workers = workers, .sampler = sampler})) {
+        const auto values = x.to_vector<float>();
+        const auto classes = labels.to_vector<std::int32_t>();
+        for (std::size_t i = 0; i < classes.size(); ++i, ++at) {
+          const auto sample = dataset->get(order.at(at), 0);
+          CHECK(sample[0].values<float>()[3] == values[4 * i + 3]);
+          CHECK(sample[1].values<std::int32_t>()[0] == classes[i]);
+        }
+      }
+      CHECK(at == 17);
+    }
+}
+
 TEST_CASE("fit: a sampler without samples is refused") {
   train::FitOptions options{.epochs = 1};
   options.sampler = data::Sampler{.order = [](std::uint64_t, std::uint64_t) { return std::vector<std::int64_t>(); }};
