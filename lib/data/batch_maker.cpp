@@ -165,7 +165,7 @@ Tensor uploaded(Array array, const Device& device) {
 }  // namespace
 
 std::int64_t used_samples(const Dataset& dataset, const BatchOptions& options) {
-  const auto size = dataset.size();
+  const auto size = options.sampler ? options.sampler->size : dataset.size();
   return options.drop_last ? size - size % options.batch_size : size;
 }
 

@@ -85,10 +85,21 @@ void sort_by_length(std::vector<std::int64_t>& order, const BatchOptions& option
   std::transform(keyed.begin() + place(full * batch), keyed.end(), out, [](const auto& key) { return key.second; });
 }
 
+std::vector<std::int64_t> EpochBatches::made_order() const {
+  if (!options_.sampler) return epoch_order(samples_, options_.shuffle, options_.seed, options_.epoch);
+  auto order = options_.sampler->order(options_.seed, options_.epoch);
+  if (std::cmp_not_equal(order.size(), epoch_samples_))
+    throw Error(fmt::format("batches: the sampler gave {} samples, expected {}", order.size(), epoch_samples_));
+  for (const auto index : order)
+    if (index < 0 || index >= samples_)
+      throw Error(fmt::format("batches: the sampler gave sample {}, and the dataset has {}", index, samples_));
+  return order;
+}
+
 void EpochBatches::begin() {
   first_ = options_.start * options_.batch_size;
   try {
-    if (!is_plain()) order_ = epoch_order(samples_, options_.shuffle, options_.seed, options_.epoch);
+    if (!is_plain()) order_ = made_order();
   } catch (const std::bad_alloc&) {
     throw Error(fmt::format("batches: there is no memory for an order of {} samples; a stream needs none", samples_));
   } catch (const std::length_error&) {
@@ -99,7 +110,7 @@ void EpochBatches::begin() {
 }
 
 std::vector<std::int64_t> EpochBatches::next() {
-  const auto end = options_.drop_last ? samples_ - samples_ % options_.batch_size : samples_;
+  const auto end = options_.drop_last ? epoch_samples_ - epoch_samples_ % options_.batch_size : epoch_samples_;
   if (!begun_) {
     if (options_.start > end / options_.batch_size) return {};  // also keeps a product from overflowing
     begin();

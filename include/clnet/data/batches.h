@@ -55,6 +55,14 @@ struct PadOptions {
 /// value that the dtype does not have.
 CLNET_API Collate pad_collate(const PadOptions& options = {});
 
+/// Which samples an epoch has, in order, instead of all of them: weighted_sampler(), or a function of the caller's own.
+struct Sampler {
+  /// `size` numbers of samples. The same seed and epoch must give the same, so that a training that is resumed goes on with them.
+  std::function<std::vector<std::int64_t>(std::uint64_t seed, std::uint64_t epoch)> order = nullptr;
+  std::int64_t size = 0;         ///< samples of an epoch
+  std::string fingerprint = {};  ///< a text that differs between samplers; checkpoints keep it
+};
+
 /// Options of batches().
 struct BatchOptions {
   std::int64_t batch_size = 32;
@@ -72,6 +80,7 @@ struct BatchOptions {
   /// The length of a sample, for batches of samples of similar lengths. In a shuffled epoch pools of 64 batches are sorted by it,
   /// and batches of a pool are shuffled. Else the whole epoch is sorted.
   std::function<std::int64_t(std::int64_t index)> length = nullptr;
+  std::optional<Sampler> sampler = std::nullopt;  ///< the samples of the epoch; `shuffle` must be false then
   /// Batch::stream_state of the batch before the first one: a stream goes on from there.
   std::optional<std::string> stream_state = std::nullopt;
 };
@@ -138,7 +147,7 @@ class CLNET_API Batches {
 
   /// `dataset` must outlive the batches and their iterators, unchanged. Throws Error where batch_size is less than 1, start is
   /// negative, members of the dataset contradict each other, the augmentation does not fit the samples, or a stream is to be
-  /// shuffled, sorted or augmented.
+  /// shuffled, sorted, sampled or augmented.
   Batches(const Dataset& dataset, BatchOptions options);
   Batches(const Dataset&& dataset, BatchOptions options) = delete;
   Iterator begin() const;

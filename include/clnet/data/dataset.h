@@ -110,6 +110,9 @@ class CLNET_API Dataset {
   virtual Example get(std::int64_t index, std::uint64_t seed) const;
   /// For a stream: its samples from the beginning. `seed` depends on the seed and epoch of the batches.
   virtual std::unique_ptr<Stream> iterate(std::uint64_t seed) const;
+  /// The class of a sample, for samplers and splits. Default: the only element of the second array of get(index, 0). Throws Error
+  /// where that is no integer.
+  virtual std::int32_t label_of(std::int64_t index) const;
   /// The sample in errors, as its file's name. Default: "sample 12".
   virtual std::string name_of(std::int64_t index) const;
   /// A text that differs between datasets. Checkpoints keep it, and resume only with the same. Default: size, names of samples,
