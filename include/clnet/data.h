@@ -5,3 +5,4 @@
 #include "clnet/data/batches.h"  // IWYU pragma: export
 #include "clnet/data/dataset.h"  // IWYU pragma: export
 #include "clnet/data/images.h"   // IWYU pragma: export
+#include "clnet/data/mixing.h"   // IWYU pragma: export

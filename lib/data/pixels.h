@@ -53,8 +53,6 @@ Pixels resized(const Pixels& image, const Box& box, std::int64_t height, std::in
 Pixels nearest(const Pixels& image, const Box& box, std::int64_t height, std::int64_t width);
 
 void mirror(Pixels& image);
-/// Turned about the middle by degrees counterclockwise; pixels from outside are `fill`.
-Pixels rotated(const Pixels& image, double degrees, std::uint8_t fill, bool smooth);
 
 /// The whole file, decoded. Throws FileError: "NAME: REASON".
 Pixels decode(FileBytes file, const std::string& name, Decoding decoding);

@@ -6,6 +6,7 @@
 
 #include "clnet/data.h"
 #include "clnet/error.h"
+#include "lib/data/image_changes.h"
 #include "lib/data/pixels.h"
 #include "tests/support/temporary.h"
 #include "tests/unit/image_files.h"
@@ -14,24 +15,7 @@ namespace clnet::data {
 namespace {
 
 using namespace clnet::test;
-using Bytes = std::vector<std::uint8_t>;
 using Catch::Contains;
-
-Bytes bytes_of(std::string_view digits) {
-  Bytes bytes;
-  for (std::size_t i = 0; i < digits.size(); i += 2)
-    bytes.push_back(static_cast<std::uint8_t>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
-  return bytes;
-}
-
-Pixels pattern(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t begin = 0) {
-  Pixels image{.height = height, .width = width, .channels = channels, .bytes = {}};
-  for (std::int64_t y = 0; y < height; ++y)
-    for (std::int64_t x = 0; x < width; ++x)
-      for (std::int64_t c = 0; c < channels; ++c)
-        image.bytes.push_back(static_cast<std::uint8_t>((x * 37 + y * 59 + c * 83 + begin + x * y * 11) % 256));
-  return image;
-}
 
 Pixels decoded(std::string_view digits, Decoding decoding = Decoding::colours) { return decode(bytes_of(digits), "x", decoding); }
 
@@ -167,11 +151,15 @@ TEST_CASE("images: resizing gives Pillow's bytes") {
 }
 
 TEST_CASE("images: turning") {
+  const auto turned = [](const Pixels& image, double degrees, std::uint8_t fill, bool smooth) {
+    const Point centre{static_cast<double>(image.width) / 2, static_cast<double>(image.height) / 2};
+    return warped(image, affine_of({.degrees = -degrees}, centre), fill, smooth);
+  };
   const Pixels image{.height = 2, .width = 2, .channels = 1, .bytes = {1, 2, 3, 4}};
-  CHECK(rotated(image, 90, 0, false).bytes == Bytes{2, 4, 1, 3});
-  CHECK(rotated(image, 90, 0, true).bytes == Bytes{2, 4, 1, 3});
-  CHECK(rotated(image, 180, 0, false).bytes == Bytes{4, 3, 2, 1});
-  CHECK(rotated({.height = 1, .width = 3, .channels = 1, .bytes = {1, 2, 3}}, 90, 9, false).bytes == Bytes{9, 2, 9});
+  CHECK(turned(image, 90, 0, false).bytes == Bytes{2, 4, 1, 3});
+  CHECK(turned(image, 90, 0, true).bytes == Bytes{2, 4, 1, 3});
+  CHECK(turned(image, 180, 0, false).bytes == Bytes{4, 3, 2, 1});
+  CHECK(turned({.height = 1, .width = 3, .channels = 1, .bytes = {1, 2, 3}}, 90, 9, false).bytes == Bytes{9, 2, 9});
   auto twice = pattern(3, 5, 3);
   mirror(twice);
   CHECK(twice.bytes[0] == pattern(3, 5, 3).bytes[12]);

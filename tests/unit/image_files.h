@@ -1,9 +1,32 @@
 // Small image files that Pillow 13.0.0 wrote, as hexadecimal digits, and what it read of them.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "lib/data/pixels.h"
 
 namespace clnet::test {
+
+using Bytes = std::vector<std::uint8_t>;
+
+inline Bytes bytes_of(std::string_view digits) {
+  Bytes bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    bytes.push_back(static_cast<std::uint8_t>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
+  return bytes;
+}
+
+inline data::Pixels pattern(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t begin = 0) {
+  data::Pixels image{.height = height, .width = width, .channels = channels, .bytes = {}};
+  for (std::int64_t y = 0; y < height; ++y)
+    for (std::int64_t x = 0; x < width; ++x)
+      for (std::int64_t c = 0; c < channels; ++c)
+        image.bytes.push_back(static_cast<std::uint8_t>((x * 37 + y * 59 + c * 83 + begin + x * y * 11) % 256));
+  return image;
+}
 
 /// 5 x 4 pixels with the bytes of pattern(4, 5, 3).
 inline constexpr std::string_view rgb_png =
