@@ -13,7 +13,6 @@
 namespace clnet::data {
 namespace {
 
-constexpr float most_coordinate = 1e6F;
 /// Points on each side of a box that an elastic change bends.
 constexpr int bent_points = 8;
 

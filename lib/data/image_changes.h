@@ -15,6 +15,9 @@ namespace clnet::data {
 constexpr std::uint8_t not_counted = 255;
 constexpr std::int32_t ignored_class = -100;
 
+/// Of boxes, to either side.
+constexpr float most_coordinate = 1e6F;
+
 /// Throws Error for options out of range.
 void validate(const ImageOptions& options);
 /// All options, for fingerprints.

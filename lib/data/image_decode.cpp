@@ -54,9 +54,14 @@ std::string size_fault(std::string_view format, std::uint64_t height, std::uint6
 
 int exif_orientation(std::span<const std::uint8_t> segment) {
   constexpr std::string_view begin("Exif\0\0", 6);
+  if (segment.size() < begin.size() || std::memcmp(segment.data(), begin.data(), begin.size()) != 0) return 1;
+  return tiff_orientation(segment.subspan(begin.size()));
+}
+
+int tiff_orientation(std::span<const std::uint8_t> tiff) {
   constexpr std::uint32_t orientation_tag = 0x112, short_type = 3;
-  if (segment.size() < begin.size() + 8 || std::memcmp(segment.data(), begin.data(), begin.size()) != 0) return 1;
-  const auto tiff = segment.subspan(begin.size());
+  constexpr std::size_t header = 8;
+  if (tiff.size() < header) return 1;
   const bool is_little = tiff[0] == 'I';
   // 0 where the segment ends before.
   const auto number = [&](std::size_t at, std::size_t bytes) {

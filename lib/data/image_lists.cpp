@@ -14,6 +14,7 @@
 #include "clnet/error.h"
 #include "lib/base/file.h"
 #include "lib/base/input_file.h"
+#include "lib/data/image_changes.h"
 
 namespace clnet::data {
 
@@ -109,8 +110,8 @@ void for_rows(const InputFile& file, const fs::path& csv, const fs::path& root, 
 float coordinate_of(const std::string& field, const InputFile& file, std::size_t line) {
   float value = 0;
   const auto [end, fault] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (fault != std::errc() || end != field.data() + field.size() || !std::isfinite(value))
-    file.fail(fmt::format("line {}: {} is no coordinate", line, in_quotes(field)));
+  if (fault != std::errc() || end != field.data() + field.size() || !(std::abs(value) <= most_coordinate))
+    file.fail(fmt::format("line {}: {} is no coordinate, at most {}", line, in_quotes(field), most_coordinate));
   return value;
 }
 

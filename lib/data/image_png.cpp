@@ -5,7 +5,9 @@
 #if CLNET_HAS_PNG
 #include <fmt/format.h>
 #include <png.h>
+#include <zlib.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstring>
 #endif
@@ -22,6 +24,28 @@ namespace {
 constexpr std::uint64_t most_png_inflation = 1032;
 constexpr png_alloc_size_t most_chunk_bytes = 8 << 20;
 constexpr png_uint_32 most_chunks = 1;  // none is kept: texts, palettes of others, unknown ones
+
+std::size_t big_endian(FileBytes bytes) {
+  std::size_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | bytes[i];
+  return value;
+}
+
+/// Of the first chunk eXIf, which may lie behind the pixels; 1 where there is none, or it is damaged.
+int orientation_of(FileBytes file) {
+  constexpr std::size_t magic = 8, type = 4, around = 12;
+  for (auto left = file.subspan(std::min(magic, file.size())); left.size() >= around;) {
+    const auto length = big_endian(left);
+    if (length > left.size() - around) return 1;
+    const auto typed = left.subspan(type, type + length);
+    if (std::memcmp(typed.data(), "eXIf", type) == 0) {
+      const bool is_whole = ::crc32_z(0, typed.data(), typed.size()) == big_endian(left.subspan(2 * type + length));
+      return is_whole ? tiff_orientation(typed.subspan(type)) : 1;
+    }
+    left = left.subspan(around + length);
+  }
+  return 1;
+}
 
 /// libpng tells of faults by a jump: the functions that it may jump out of have no objects with destructors.
 class PngFile {
@@ -57,7 +81,7 @@ class PngFile {
     std::vector<png_bytep> rows(height);
     for (std::size_t y = 0; y < height; ++y) rows[y] = image.bytes.data() + y * row;
     if (!read_rows(rows.data())) fail();
-    return image;
+    return oriented(std::move(image), orientation_of(file_));
   }
 
  private:

@@ -42,6 +42,8 @@ Pixels decode_bmp(FileBytes file, Decoding decoding);
 
 /// The EXIF orientation, 1 to 8, of an APP1 segment's content; 1 where it has none.
 int exif_orientation(std::span<const std::uint8_t> segment);
+/// The same of the TIFF inside, which is a PNG's chunk eXIf.
+int tiff_orientation(std::span<const std::uint8_t> tiff);
 Pixels oriented(Pixels image, int orientation);
 
 /// Bilinear with antialiasing, as PIL: the box {top, left, height, width} in another size.

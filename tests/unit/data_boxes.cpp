@@ -78,7 +78,7 @@ TEST_CASE("image boxes: a list, and boxes in the sample's pixels") {
   CHECK_THROWS_WITH(list("1.bmp,1,2,nan,4,a\n"), Contains("is no coordinate"));
   CHECK_THROWS_WITH(list("1.bmp,1,2,3,,a\n"), Contains("line 1: 1 empty fields"));
   CHECK_THROWS_WITH(list("1.bmp,3,2,3,4,a\n"), Contains("has no area"));
-  CHECK_THROWS_WITH(list("1.bmp,1,2,2e6,4,a\n"), Contains("expected an area of at most"));
+  CHECK_THROWS_WITH(list("1.bmp,1,2,2e6,4,a\n"), Contains("line 1: \"2e6\" is no coordinate, at most 1000000"));
   CHECK_THROWS_WITH(list("a,b,c,d,e,f\n"), Contains("names no images"));
   CHECK_THROWS_AS(ImageBoxes({{.image = "x", .boxes = {{.x2 = 1, .y2 = 1, .label = 1}}}}, {"a"}, {}), Error);
   CHECK_THROWS_WITH(boxes.get(2, 0), Contains("there is no sample 2"));

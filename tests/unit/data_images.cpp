@@ -99,6 +99,39 @@ TEST_CASE("images: BMP") {
   }());
 }
 
+TEST_CASE("images: BMP in runs") {
+  check(decoded(rle8_bmp, Decoding::indices), 3, 6, 1, {2, 2, 1, 0, 3, 3, 1, 2, 3, 0, 1, 1, 1, 1, 1, 2, 2, 3});
+  check(decoded(rle4_bmp, Decoding::indices), 3, 6, 1, {2, 0, 0, 3, 1, 3, 1, 2, 3, 0, 1, 2, 1, 2, 1, 2, 1, 2});
+  const auto colours = decoded(rle8_bmp).bytes;
+  CHECK(Bytes(colours.begin(), colours.begin() + 12) == Bytes{0, 255, 0, 0, 255, 0, 255, 0, 0, 10, 20, 30});
+  const auto begin = bytes_of(rle8_bmp).size() - 32;
+  const auto with = [&](const Bytes& runs, std::uint8_t width = 6) {
+    auto file = bytes_of(rle8_bmp);
+    file[18] = width;
+    file.resize(begin);
+    file.insert(file.end(), runs.begin(), runs.end());
+    return decode(file, "x", Decoding::indices);
+  };
+  CHECK(with({0, 1}).bytes == Bytes(18));
+  CHECK_THROWS_WITH(with({7, 1, 0, 1}), Contains("x: is a damaged BMP: a run leaves the image"));
+  CHECK_THROWS_WITH(with({0, 2, 0, 3, 1, 1, 0, 1}), Contains("a run leaves the image"));
+  CHECK_THROWS_WITH(with({0, 5, 1, 1, 1}), Contains("its runs end early"));
+  CHECK_THROWS_WITH(with({6, 1}), Contains("its runs end early"));
+  CHECK_THROWS_WITH(with({0, 1}, 255), Contains("2 bytes of pixels, expected 5"));
+  auto file = bytes_of(rle8_bmp);
+  file[30] = 2;
+  CHECK_THROWS_WITH(decode(file, "x", Decoding::colours), Contains("compression 2 and 8 bits"));
+}
+
+TEST_CASE("images: EXIF orientation of PNG") {
+  if (!reads_images("png")) return;
+  check(decoded(turned_png), 3, 2, 1, {4, 1, 5, 2, 6, 3});
+  check(decoded(turned_png, Decoding::indices), 3, 2, 1, {4, 1, 5, 2, 6, 3});
+  auto damaged = bytes_of(turned_png);
+  damaged[60] ^= 1;  // a chunk with a wrong check sum says nothing
+  check(decode(damaged, "x", Decoding::colours), 2, 3, 1, {1, 2, 3, 4, 5, 6});
+}
+
 TEST_CASE("images: the eight orientations") {
   const Pixels image{.height = 2, .width = 3, .channels = 1, .bytes = {1, 2, 3, 4, 5, 6}};
   const std::vector<Bytes> expected{{1, 2, 3, 4, 5, 6}, {3, 2, 1, 6, 5, 4}, {6, 5, 4, 3, 2, 1}, {4, 5, 6, 1, 2, 3},
@@ -109,7 +142,8 @@ TEST_CASE("images: the eight orientations") {
 }
 
 TEST_CASE("images: damage is an error, and costs no memory") {
-  for (const auto digits : {rgb_png, palette_png, grey16_png, turned_jpeg, progressive_jpeg, cmyk_jpeg, rgb_bmp, palette_bmp}) {
+  for (const auto digits : {rgb_png, palette_png, grey16_png, turned_jpeg, progressive_jpeg, cmyk_jpeg, rgb_bmp, palette_bmp,
+                            rle8_bmp, rle4_bmp, turned_png}) {
     const auto whole = bytes_of(digits);
     // Cut anywhere in front of the pixels' last bytes, and with a bit changed anywhere: an error or an image, and nothing else.
     for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -148,6 +182,26 @@ TEST_CASE("images: resizing gives Pillow's bytes") {
   CHECK(resized(image, whole, 9, 13).bytes == image.bytes);
   CHECK_THROWS_WITH(resize_image(Array(Shape{2, 2}, Dtype::u8), 1, 1), Contains("expected u8[channels, height, width]"));
   CHECK_THROWS_AS(resize_image(Array(Shape{1, 2, 2}, Dtype::u8), 0, 1), Error);
+}
+
+TEST_CASE("images: what is written is read") {
+  const Folder folder;
+  for (const std::int64_t channels : {1, 3})
+    for (const char* name : {"a.png", "a.bmp"}) {
+      if (!reads_images("png") && std::string_view(name) == "a.png") {
+        CHECK_THROWS_WITH(write_image(folder / name, Array(Shape{1, 1, 1}, Dtype::u8)), Contains("libpng-dev"));
+        continue;
+      }
+      Array image(Shape{channels, 5, 7}, Dtype::u8);
+      for (std::size_t i = 0; i < image.bytes.size(); ++i)
+        image.values<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 31 % 256);
+      write_image(folder / name, image);
+      CHECK(read_image(folder / name, channels).bytes == image.bytes);
+    }
+  CHECK_THROWS_WITH(write_image(folder / "a.gif", Array(Shape{1, 1, 1}, Dtype::u8)), Contains("expected .png or .bmp"));
+  CHECK_THROWS_WITH(write_image(folder / "a.bmp", Array(Shape{2, 1, 1}, Dtype::u8)), Contains("expected u8[1 or 3"));
+  CHECK_THROWS_WITH(write_image(folder / "a.bmp", Array(Shape{3, 0, 1}, Dtype::u8)), Contains("0 x 1 pixels"));
+  CHECK_THROWS_AS(write_image(folder / "none" / "a.bmp", Array(Shape{3, 1, 1}, Dtype::u8)), FileError);
 }
 
 TEST_CASE("images: turning") {

@@ -30,6 +30,10 @@ CLNET_API Array decode_image(std::span<const std::uint8_t> file, const std::stri
 /// FileError as read_image(), and for colours.
 CLNET_API Array read_mask(const std::filesystem::path& path);
 
+/// Writes an image of u8 {1 or 3, height, width} as a PNG, which needs libpng, or as a BMP, by the path's ending. Throws
+/// FileError where that fails.
+CLNET_API void write_image(const std::filesystem::path& path, const Array& image);
+
 /// An image of u8 {channels, height, width} in another size: bilinear with antialiasing, the same bytes as PIL's resize().
 CLNET_API Array resize_image(const Array& image, std::int64_t height, std::int64_t width);
 
