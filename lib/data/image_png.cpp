@@ -75,6 +75,7 @@ class PngFile {
       throw Error(fmt::format("ends early: {} bytes cannot hold {} x {} pixels", file_.size(), height, width));
     if (!transform(decoding)) fail();
     Pixels image{.height = height, .width = width, .channels = png_get_channels(png_, info_), .bytes = {}};
+    if (decoding == Decoding::wide) image.channels *= 2;
     const auto row = png_get_rowbytes(png_, info_);
     if (row != static_cast<std::size_t>(image.width * image.channels)) throw Error("libpng gives rows of another length");
     image.bytes.resize(row * height);
@@ -111,11 +112,13 @@ class PngFile {
 
   bool transform(Decoding decoding) {
     if (setjmp(png_jmpbuf(png_))) return false;
-    if (decoding == Decoding::colours) {
-      png_set_expand(png_);
-      png_set_scale_16(png_);
-    } else {
-      png_set_packing(png_);
+    switch (decoding) {
+      case Decoding::colours:
+        png_set_expand(png_);
+        png_set_scale_16(png_);
+        break;
+      case Decoding::wide: png_set_expand_16(png_); break;
+      case Decoding::indices: png_set_packing(png_); break;
     }
     png_set_strip_alpha(png_);
     png_set_interlace_handling(png_);

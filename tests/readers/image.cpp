@@ -14,6 +14,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } catch (const clnet::FileError&) {
     }
   }
+  try {
+    clnet::data::read_image16(file.path(), 1);
+  } catch (const clnet::FileError&) {
+  }
   for (const bool has_boxes : {false, true}) {
     try {
       if (has_boxes)

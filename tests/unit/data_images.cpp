@@ -123,6 +123,26 @@ TEST_CASE("images: BMP in runs") {
   CHECK_THROWS_WITH(decode(file, "x", Decoding::colours), Contains("compression 2 and 8 bits"));
 }
 
+TEST_CASE("images: 16 bits kept") {
+  const Folder folder;
+  const auto read = [&](const Bytes& bytes, std::int64_t channels) {
+    write(folder / "x", bytes);
+    const auto image = read_image16(folder / "x", channels);
+    const auto values = image.values<std::int32_t>();
+    return std::vector<std::int32_t>(values.begin(), values.end());
+  };
+  const auto wide = pattern(4, 5, 3).bytes;
+  for (std::size_t i = 0; i < 20; ++i) {
+    CHECK(read(bytes_of(rgb_bmp), 3)[20 + i] == 257 * wide[3 * i + 1]);
+    CHECK(std::abs(read(bytes_of(rgb_bmp), 1)[i] - 257 * luma(&wide[3 * i])) <= 129);
+  }
+  if (!reads_images("png")) return;
+  CHECK(read(bytes_of(grey16_png), 1) == std::vector<std::int32_t>{0, 257, 32896, 65535, 300, 40000});
+  CHECK(read(bytes_of(grey16_png), 3).size() == 18);
+  CHECK(read(bytes_of(turned_png), 1) == std::vector<std::int32_t>{4 * 257, 257, 5 * 257, 2 * 257, 6 * 257, 3 * 257});
+  CHECK(read(bytes_of(palette_png), 3)[0] == 10 * 257);
+}
+
 TEST_CASE("images: EXIF orientation of PNG") {
   if (!reads_images("png")) return;
   check(decoded(turned_png), 3, 2, 1, {4, 1, 5, 2, 6, 3});
@@ -301,6 +321,14 @@ TEST_CASE("images: pairs of image and mask change together") {
   const auto turned = pairs.with({.height = 3, .width = 6, .rotate = 90}).get(0, 3);
   const auto classes = turned[1].values<std::int32_t>();
   CHECK(std::find(classes.begin(), classes.end(), -100) != classes.end());
+  const auto erased = pairs.with({.height = 3, .width = 6, .erase = 1}).get(0, 3);
+  std::int64_t without_class = 0;
+  for (std::size_t i = 0; i < 18; ++i) {
+    if (erased[1].values<std::int32_t>()[i] != -100) continue;
+    ++without_class;
+    for (std::size_t c = 0; c < 3; ++c) CHECK(erased[0].values<float>()[18 * c + i] == 0);
+  }
+  CHECK(without_class > 0);
   CHECK_THROWS_WITH(image_pairs(folder / "images", folder / "masks", 2, options).get(0, 0),
                     Contains("2.bmp: a pixel has the class 2, expected 0 to 1"));
   write(folder / "masks" / "sub" / "2.bmp", bytes_of(bits_bmp));

@@ -24,7 +24,9 @@ CLNET_API bool reads_images(std::string_view format);
 /// EXIF orientation is applied. Throws FileError, with the path, for a file that is damaged or larger than 256 MiB, has more than
 /// 2^27 pixels, or is of a format that this build or function does not read.
 CLNET_API Array read_image(const std::filesystem::path& path, std::int64_t channels = 3);
-/// The same from bytes; `name` stands for the path in errors.
+/// The same with 16 bits kept, as i32 from 0 to 65535. Values of 8 bits are multiplied by 257.
+CLNET_API Array read_image16(const std::filesystem::path& path, std::int64_t channels = 3);
+/// read_image() from bytes; `name` stands for the path in errors.
 CLNET_API Array decode_image(std::span<const std::uint8_t> file, const std::string& name, std::int64_t channels = 3);
 /// The classes of pixels as u8 {height, width}: a palette's indices, or grey values as they are stored in 1 to 8 bits. Throws
 /// FileError as read_image(), and for colours.
