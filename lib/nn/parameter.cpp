@@ -9,9 +9,11 @@
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "lib/exec/collect/effects.h"
+#include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
 #include "lib/exec/evaluate.h"
 #include "lib/exec/options/options.h"
+#include "lib/exec/upload.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/node.h"
 #include "lib/nn/cloning.h"
@@ -129,6 +131,18 @@ void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes) {
     if (auto now = parameter.value(); !exec::asked_value_of(tensor) && !exec::asked_value_of(now))
       waiting.push_back(std::move(now));
   if (!waiting.empty()) eval(waiting);
+}
+
+std::vector<std::pair<Parameter, Tensor>> copies_on(std::span<const Parameter> parameters, const Device& device) {
+  std::vector<std::pair<Parameter, Tensor>> copies;
+  std::unordered_set<const Slot*> seen;
+  for (const auto& parameter : parameters) {
+    if (!seen.insert(slot_of(parameter).get()).second) continue;
+    const Tensor now = parameter;
+    const auto placed = std::dynamic_pointer_cast<exec::DeviceValue>(exec::evaluated(now));
+    if (!placed || placed->device != context_of(device)) copies.emplace_back(parameter, exec::copy_now(now, device));
+  }
+  return copies;
 }
 
 void Parameter::freeze(bool on) { slot_->frozen = on; }

@@ -5,7 +5,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/upload.h"
+#include "lib/nn/parameter.h"
 #include "lib/optim/options.h"
 #include "lib/optim/state_reader.h"
 
@@ -86,7 +86,9 @@ void EMA::swap() {
 
 void EMA::to(const Device& device) {
   impl_->require_not_swapped("to");
-  for (auto& entry : impl_->entries) entry.average.set(exec::copy_now(entry.average.value(), device));
+  std::vector<nn::Parameter> all;
+  for (const auto& entry : impl_->entries) all.push_back(entry.average);
+  for (auto& [average, copy] : nn::copies_on(all, device)) average.set(copy);
 }
 
 void EMA::apply_to_module() {

@@ -550,16 +550,19 @@ nn::NamedParameters Optimizer::parameters() const {
 
 void Optimizer::to(const Device& device) {
   require_made("to");
-  const auto move = [&](nn::Parameter parameter) { parameter.set(exec::copy_now(parameter.value(), device)); };
-  for (auto& member : impl_->members) {
-    for (auto& state : member.state) move(state);
-    if (member.sum) move(*member.sum);
+  std::vector<nn::Parameter> all;
+  for (const auto& member : impl_->members) {
+    all.insert(all.end(), member.state.begin(), member.state.end());
+    if (member.sum) all.push_back(*member.sum);
   }
-  if (!impl_->scaling) return;
-  impl_->scaling->to(device);
   std::vector<Tensor> spared;
-  for (const auto& member : impl_->members) spared.push_back(member.spared);
+  if (impl_->scaling) {
+    for (auto& part : impl_->scaling->parts()) all.push_back(part);
+    for (const auto& member : impl_->members) spared.push_back(member.spared);
+  }
+  auto copies = nn::copies_on(all, device);
   impl_->keep_spared(spared, [&](const Tensor& tensor) { return exec::copy_now(tensor, device); });
+  for (auto& [parameter, copy] : copies) parameter.set(copy);
 }
 
 std::size_t Optimizer::groups() const {

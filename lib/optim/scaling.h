@@ -39,7 +39,8 @@ class Scaling {
   /// What a step does to the state.
   Changes after(const Tensor& finite) const;
 
-  void to(const Device& device);
+  /// All of its state.
+  std::vector<nn::Parameter> parts() const { return {scale_, good_, made_}; }
   io::StateDict state_dict() const;
   /// What load_state_dict() is to set, and the number of steps made; faults are the reader's.
   Changes read(StateReader& reader, std::int64_t& made) const;

@@ -78,3 +78,63 @@ TEST_CASE("caches of keys and values take another order all together or not at a
   CHECK(firsts(caches[1].k) == Floats{21, 22, 20});
   CHECK(firsts(caches[1].v) == Floats{31, 32, 30});
 }
+
+TEST_CASE("a module, an optimizer, an average go to another device as a whole or not at all") {
+  const Device first = Device::current(), second = test::second_device();
+  Obstacle obstacle;
+  nn::Linear layer(3, 2);
+  layer.to(first);
+  SECTION("a module") {
+    layer.parameter("bias").set(obstacle.before(ones({2}).detach()));
+    CHECK_THROWS_WITH(layer.to(second), obstacle_stands);
+    for (const auto& [name, parameter] : layer.parameters()) CHECK(parameter.value().device() == first);
+    obstacle.stands = false;
+    layer.to(second);
+    for (const auto& [name, parameter] : layer.parameters()) CHECK(parameter.value().device() == second);
+    CHECK(values_of(layer.parameter("bias")) == Floats{1, 1});
+  }
+  SECTION("a parameter with two names") {
+    nn::Sequential twice{layer, nn::tied(layer)};
+    twice.to(second);
+    CHECK(layer.parameter("weight").value().device() == second);
+  }
+  SECTION("an optimizer") {
+    optim::SGD sgd(layer, {.learning_rate = 0.1, .momentum = 0.5});
+    sgd.set_loss_scale({.initial = 4});
+    (void)sgd.step(sum(layer(ones({1, 3})))).item<float>();
+    auto state = sgd.state_dict();
+    for (auto& [name, tensor] : state)
+      if (name.starts_with("bias.") || name == "loss_scale") tensor = obstacle.before(tensor.detach());
+    sgd.load_state_dict(state);
+    const auto count = [&](const Device& device) {
+      int found = 0;
+      for (const auto& [name, tensor] : sgd.state_dict())
+        found += (name.starts_with("weight.") || name.starts_with("bias.") || name.starts_with("loss_scale")) &&
+                 tensor.device() == device;
+      return found;
+    };
+    CHECK_THROWS_WITH(sgd.to(second), obstacle_stands);
+    CHECK(count(second) == 0);
+    obstacle.stands = false;
+    layer.to(second);
+    sgd.to(second);
+    CHECK(count(first) == 0);
+    CHECK_NOTHROW(sgd.step(sum(layer(ones({1, 3})))).item<float>());
+  }
+  SECTION("an average") {
+    optim::EMA average(layer, 0.5);
+    auto state = average.state_dict();
+    state.back().second = obstacle.before(state.back().second.detach());
+    average.load_state_dict(state);
+    const auto on = [&](const Device& device) {
+      for (const auto& [name, tensor] : average.state_dict())
+        if (name != "step" && tensor.device() != device) return false;
+      return true;
+    };
+    CHECK_THROWS_WITH(average.to(second), obstacle_stands);
+    CHECK(on(first));
+    obstacle.stands = false;
+    average.to(second);
+    CHECK(on(second));
+  }
+}
