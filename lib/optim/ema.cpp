@@ -108,11 +108,13 @@ void EMA::load_state_dict(const io::StateDict& state) {
   impl_->require_not_swapped("load_state_dict");
   StateReader reader(state);
   const auto updates = reader.count("step");
-  std::vector<Tensor> values;
-  for (const auto& entry : impl_->entries) values.push_back(reader.take("average." + entry.name, entry.average.value().spec()));
+  std::vector<std::pair<nn::Parameter, Tensor>> changes;
+  for (const auto& entry : impl_->entries)
+    changes.emplace_back(entry.average, reader.take("average." + entry.name, entry.average.value().spec()));
   reader.require_fit("average");
+  nn::prepare_to_set(changes);
   impl_->updates = updates;
-  for (std::size_t i = 0; i < values.size(); ++i) impl_->entries[i].average.set(values[i]);
+  for (auto& [average, value] : changes) average.set(value);
 }
 
 }  // namespace clnet::optim

@@ -138,3 +138,34 @@ TEST_CASE("a module, an optimizer, an average go to another device as a whole or
     CHECK(on(second));
   }
 }
+
+namespace {
+
+bool same_states(const io::StateDict& a, const io::StateDict& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i].first != b[i].first || a[i].second.to_vector<float>() != b[i].second.to_vector<float>()) return false;
+  return true;
+}
+
+/// A value that waits and can be computed.
+Tensor unevaluated(const Tensor& x) { return x * 1.0; }
+
+}  // namespace
+
+TEST_CASE("averages that cannot be loaded are as before") {
+  nn::Linear layer(3, 2);
+  optim::EMA average(layer, 0.5);
+  Obstacle obstacle;
+  auto state = average.state_dict();
+  for (std::size_t i = 1; i < state.size(); ++i)
+    state[i].second = i == 1 ? unevaluated(state[i].second.detach()) : obstacle.before(state[i].second.detach());
+  average.load_state_dict(state);
+  io::StateDict next{{"step", Tensor::scalar(7, Dtype::i64)}};
+  for (std::size_t i = 1; i < state.size(); ++i) next.emplace_back(state[i].first, state[i].second + 1.0);
+  CHECK_THROWS_WITH(average.load_state_dict(next), obstacle_stands);
+  obstacle.stands = false;
+  CHECK(same_states(average.state_dict(), state));
+  average.load_state_dict(next);
+  CHECK(same_states(average.state_dict(), next));
+}
