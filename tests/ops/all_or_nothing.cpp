@@ -169,3 +169,19 @@ TEST_CASE("averages that cannot be loaded are as before") {
   average.load_state_dict(next);
   CHECK(same_states(average.state_dict(), next));
 }
+
+TEST_CASE("a step of LBFGS that throws leaves its memory as before, though a parameter cannot be computed") {
+  nn::Linear layer(3, 2);
+  layer.parameter("weight").set(ones({2, 3}).detach());
+  Obstacle obstacle;
+  layer.parameter("bias").set(obstacle.before(ones({2}).detach()));
+  optim::LBFGS optimizer(layer, {.learning_rate = 0.1, .max_iter = 2});
+  const auto step = [&] { return optimizer.step([&] { return sum(square(layer.parameter("weight").value())); }); };
+  CHECK_THROWS_WITH(step(), obstacle_stands);
+  CHECK(optimizer.iterations() == 0);
+  CHECK(optimizer.evaluations() == 0);
+  obstacle.stands = false;
+  CHECK(values_of(layer.parameter("weight")) == Floats(6, 1));
+  CHECK(step() == 6);
+  CHECK(optimizer.iterations() == 1);
+}
