@@ -38,13 +38,12 @@ struct Counters {
 /// Moves a leaf's bytes to the device and frees them on the host; a scalar keeps them, to be passed by value. `value` is the
 /// leaf's value at collection.
 std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, const Tensor& leaf,
-                                   const std::shared_ptr<Value>& value) {
+                                   const std::shared_ptr<Value>& value, Placements& placements) {
   if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value)) {
     require_there(*placed, leaf.spec());
     return placed;
   }
-  auto& cell = cell_of(leaf);
-  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(cell.get()); placed && placed->device == device) {
+  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value_of(leaf)); placed && placed->device == device) {
     require_there(*placed, leaf.spec());
     return placed;
   }
@@ -54,11 +53,20 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
   if (!bytes.empty()) device->write(*buffer, 0, bytes.data(), bytes.size(), value);
   auto placed = std::make_shared<DeviceValue>(device, std::move(buffer), 0);
   placed->keep(leaf.spec(), host);
-  if (!is_host_scalar(leaf, value.get())) cell.exchange(value.get(), placed);
+  if (!is_host_scalar(leaf, value.get())) placements.move(leaf, value, placed);
   return placed;
 }
 
 }  // namespace
+
+void Placements::move(const Tensor& leaf, const std::shared_ptr<Value>& host, const std::shared_ptr<DeviceValue>& placed) {
+  moved_.push_back({uncounted(leaf), host, placed});
+  cell_of(leaf).exchange(host.get(), placed);
+}
+
+Placements::~Placements() {
+  for (const auto& [leaf, host, placed] : moved_) cell_of(leaf).exchange(placed.get(), host);
+}
 
 void require_given(const Value* value) {
   if (dynamic_cast<const InputValue*>(value))
@@ -85,13 +93,13 @@ std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> 
 
 void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
              const std::shared_ptr<ocl::Context>& device, const Options& options, std::shared_ptr<Plan>& plan,
-             const std::function<void(const Results&)>& finish) {
+             Placements& placements, const std::function<void(const Results&)>& finish) {
   ocl::require_not_telling();
   auto& cache = PlanCache::of(*device);
   bool made = false, first_batches = false;
   const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };
   if (!plan || plan->is_retired()) plan = cache.plan(work, *device, options, measure, made);
-  const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i]); };
+  const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i], placements); };
   std::vector<Binding> bindings(leaves.size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].on_device = [&place_leaf, i] { return place_leaf(i); };
@@ -199,8 +207,10 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
         "operation)");
   }
   std::vector<CallEffect> left;
+  Placements placements;
   const auto publish = [&](const Results& results, std::span<const Work::Result> speculative) {
     left = finish(results);
+    placements.keep();
     const auto asked_for = work.wanted.size();
     std::map<ocl::Context*, std::vector<SpeculativeOutputs::Output>> outputs;
     for (std::size_t i = 0; i < speculative.size(); ++i) {
@@ -213,11 +223,11 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   };
   if (Partitions::are_needed(work, work.values)) {
     Partitions partitions(work, work.values, wanted, asked);
-    partitions.run(work.leaves, work.values, options, publish);
+    partitions.run(work.leaves, work.values, options, placements, publish);
     return left;
   }
   std::shared_ptr<Plan> plan;
-  execute(work, work.leaves, work.values, device_of(work.values, wanted), options, plan,
+  execute(work, work.leaves, work.values, device_of(work.values, wanted), options, plan, placements,
           [&](const Results& results) { publish(results, plan->speculative()); });
   return left;
 }

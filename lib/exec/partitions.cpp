@@ -218,11 +218,12 @@ class Partitions::Cutting {
 class Partitions::Run {
  public:
   Run(Partitions& partitions, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
-      const Options& options)
+      const Options& options, Placements& placements)
       : partitions_(partitions),
         leaves_(leaves),
         values_(values),
         options_(options),
+        placements_(placements),
         results_(partitions.partitions_.size()),
         copies_(partitions.copies_.size()) {}
 
@@ -315,7 +316,7 @@ class Partitions::Run {
       return partition.plan;
     }();
     auto plan = known;
-    execute(partition.work, leaves, values, partition.device, options_, plan, [&](const Results& made) {
+    execute(partition.work, leaves, values, partition.device, options_, plan, placements_, [&](const Results& made) {
       const auto asked_for = partition.work.wanted.size();
       results_[p].assign(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(asked_for));
       for (std::size_t i = 0; i < plan->speculative().size(); ++i) {
@@ -335,6 +336,7 @@ class Partitions::Run {
   std::span<const Tensor> leaves_;
   std::span<const std::shared_ptr<Value>> values_;
   const Options& options_;
+  Placements& placements_;
   std::vector<Results> results_;  ///< by partition
   Results copies_, speculative_values_;
   std::vector<Work::Result> speculative_;
@@ -374,12 +376,12 @@ bool Partitions::serves(std::span<const std::shared_ptr<Value>> values) const {
 }
 
 void Partitions::run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
-                     const Finish& finish) {
+                     Placements& placements, const Finish& finish) {
   for (const auto& value : values) require_given(value.get());
   std::size_t last = 0;
   for (const auto& partition : partitions_) last = std::max(last, partition.stage);
   for (const auto& copy : copies_) last = std::max(last, copy.stage);
-  Run run(*this, leaves, values, options);
+  Run run(*this, leaves, values, options, placements);
   for (std::size_t stage = 0; stage <= last; ++stage) run.stage(stage);
   run.finish(finish);
 }

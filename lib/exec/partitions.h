@@ -43,7 +43,7 @@ class Partitions {
   /// partition takes a leaf's memory, and an exception leaves everything as before. The devices are locked meanwhile. The host
   /// waits for its copies. Any thread may call it.
   void run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
-           const Finish& finish);
+           Placements& placements, const Finish& finish);
 
   /// The operations and the device of a partition, without the values of other partitions.
   struct Partition {

@@ -85,6 +85,33 @@ struct Optimizer::Impl {
   std::vector<Group> groups;
   std::vector<Member> members;  ///< of all groups, in order
   std::optional<Scaling> scaling;
+  bool is_stepping = false;
+
+  void require_idle(std::string_view call) const {
+    if (is_stepping) throw Error(fmt::format("{}: {}() while it makes a step", name, call));
+  }
+
+  /// A step under way. A failed one leaves the loss scale at home.
+  class Stepping {
+   public:
+    Stepping(Impl& impl, std::string_view call) : impl_(impl) {
+      impl.require_idle(call);
+      impl.is_stepping = true;
+      if (impl.scaling) home_ = impl.scaling->home();
+    }
+    ~Stepping() {
+      impl_.is_stepping = false;
+      if (!done_ && impl_.scaling) impl_.scaling->set_home(std::move(home_));
+    }
+    Stepping(const Stepping&) = delete;
+    Stepping& operator=(const Stepping&) = delete;
+    void done() { done_ = true; }
+
+   private:
+    Impl& impl_;
+    std::shared_ptr<ocl::Context> home_;
+    bool done_ = false;
+  };
 
   void add(const Parameters& parameters, std::shared_ptr<const Rule> rule, double rate) {
     std::vector<Member> more;
@@ -382,11 +409,13 @@ void Optimizer::require_made(std::string_view call) const {
 
 Tensor Optimizer::step(const Tensor& loss, std::span<const Tensor> more) {
   require_made("step");
+  Impl::Stepping stepping(*impl_, "step");
   impl_->require_more(more);
   std::vector<Tensor> wanted(more.begin(), more.end());
   auto update = impl_->update(impl_->with_sums(impl_->gradients_of(loss)));
   wanted.push_back(loss);
   impl_->run(std::move(update), true, std::move(wanted));
+  stepping.done();
   return loss.detach();
 }
 Tensor Optimizer::step(const Tensor& loss, std::initializer_list<Tensor> more) {
@@ -395,6 +424,7 @@ Tensor Optimizer::step(const Tensor& loss, std::initializer_list<Tensor> more) {
 
 Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
   require_made("accumulate");
+  Impl::Stepping stepping(*impl_, "accumulate");
   impl_->require_more(more);
   const auto gradients = impl_->gradients_of(loss);
   std::vector<Tensor> wanted(more.begin(), more.end());
@@ -422,6 +452,7 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
     else
       member->sum.emplace(sum);
   }
+  stepping.done();
   return loss.detach();
 }
 Tensor Optimizer::accumulate(const Tensor& loss, std::initializer_list<Tensor> more) {
@@ -430,14 +461,17 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::initializer_list<Tensor> m
 
 void Optimizer::step() {
   require_made("step");
+  Impl::Stepping stepping(*impl_, "step");
   const auto gradients = impl_->with_sums(std::vector<Tensor>(impl_->members.size()));
   if (std::none_of(gradients.begin(), gradients.end(), [](const Tensor& sum) { return sum.defined(); }))
     throw Error(fmt::format("{}: step() without a loss, and nothing was accumulated", impl_->name));
   impl_->run(impl_->update(gradients), true);
+  stepping.done();
 }
 
 void Optimizer::apply(const std::vector<Tensor>& gradients) {
   require_made("apply");
+  Impl::Stepping stepping(*impl_, "apply");
   const auto& members = impl_->members;
   if (gradients.size() != members.size())
     throw Error(fmt::format("{}: {} gradients for {} parameters", impl_->name, gradients.size(), members.size()));
@@ -457,6 +491,7 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
     if (!is_floating(gradient.dtype)) throw DtypeError(text());
   }
   impl_->run(impl_->update(moving), false);
+  stepping.done();
 }
 
 void Optimizer::set_loss_scale(const LossScale& options) {

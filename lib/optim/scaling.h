@@ -30,6 +30,9 @@ class Scaling {
   Tensor all_finite(const std::vector<Tensor>& gradients, const Devices& devices) const;
   /// To be called before anything is made of it: its state comes to `device` unless it is on one, or has been told.
   void settle(const std::shared_ptr<ocl::Context>& device);
+  /// Where its state is or comes to, for a step that fails: set_home() undoes settle(). Null: not known.
+  const std::shared_ptr<ocl::Context>& home() const { return home_; }
+  void set_home(std::shared_ptr<ocl::Context> home) { home_ = std::move(home); }
   /// Knows where the scale will be.
   exec::DeviceFinder finder() const { return {scale(), home_}; }
   /// A tensor made of it as it is on a device.

@@ -370,3 +370,64 @@ TEST_CASE("two devices: several threads use both") {
   for (int i = 0; i < 4; ++i) running.push_back(std::async(std::launch::async, work, i));
   for (auto& each : running) CHECK(each.get() == expected);
 }
+
+TEST_CASE("a failed evaluation moves nothing to a device") {
+  TwoDevices two;
+  const Tensor a = copy_to(ones({64}), two.first).detach();
+  const Tensor x = Tensor::from(counted(64));
+  nn::Parameter p(Tensor::from(counted(64)));
+  const auto fail = [&](const auto& attempt) {
+    two.second.finish();
+    two.second.trim();
+    two.second.set_memory_limit(two.second.memory().in_use + 4096);
+    CHECK_THROWS_WITH(attempt(), Catch::Contains("out of memory"));
+    two.second.set_memory_limit(0);
+  };
+  const auto is_nowhere = [&](const Tensor& tensor) {
+    const DeviceScope scope(two.second);
+    const bool is_on_second = tensor.device() == two.second;
+    const DeviceScope back(two.first);
+    return is_on_second && tensor.device() == two.first;
+  };
+  SECTION("leaves and parameters") {
+    const auto large = [&] { return cumsum(x * p.value() + zeros({16384, 64}), 0); };
+    fail([&] {
+      const DeviceScope scope(two.second);
+      large().eval();
+    });
+    CHECK(is_nowhere(x));
+    CHECK(is_nowhere(p.value()));
+    CHECK_NOTHROW((x * p.value() + a).eval());
+    CHECK(x.device() == two.first);
+  }
+  SECTION("also those of another device") {
+    const Tensor y = x * 2.0;
+    fail([&] {
+      const Tensor there = copy_to(y, two.second);
+      eval({y, cumsum(there + zeros({16384, 64}), 0)});
+    });
+    CHECK(is_nowhere(x));
+    CHECK(is_nowhere(y));
+  }
+  SECTION("a compiled function") {
+    const auto f = compile([](const Tensor& in) { return cumsum(in + zeros({16384, 64}), 0); });
+    fail([&] {
+      const DeviceScope scope(two.second);
+      (void)f(x);
+    });
+    CHECK(is_nowhere(x));
+  }
+  SECTION("a loss scale") {
+    nn::Parameter w(Tensor::from(counted(64)));
+    optim::SGD sgd(optim::Parameters(nn::NamedParameters{{"w", w}}), {.learning_rate = 0.1});
+    sgd.set_loss_scale({.initial = 8});
+    const auto step = [&] { (void)sgd.step(sum(square(cumsum(w.value() + zeros({16384, 64}), 0)))).item<float>(); };
+    fail([&] {
+      const DeviceScope scope(two.second);
+      step();
+    });
+    CHECK_NOTHROW(step());
+    CHECK(sgd.loss_scale().device() == two.first);
+    CHECK(w.value().device() == two.first);
+  }
+}
