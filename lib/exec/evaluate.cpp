@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -279,28 +278,14 @@ void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl
     const auto work = collect(tensors, walk);
     // Updates of parameters may read whatever there is.
     if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return !node->effects.empty(); })) return true;
-    std::vector<std::pair<Tensor, std::shared_ptr<ocl::Context>>> speculative;
-    std::set<std::shared_ptr<ocl::Context>> devices;
+    std::vector<std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative;
     const auto add = [&](const Tensor& tensor, const std::shared_ptr<Value>& value) {
-      const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
-      if (!placed) return;
-      devices.insert(placed->device);
-      if (cell_of(tensor).is_speculative()) speculative.emplace_back(uncounted(tensor), placed->device);
+      if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value); placed && cell_of(tensor).is_speculative())
+        speculative.emplace_back(uncounted(tensor), std::move(placed));
     };
     for (std::size_t i = 0; i < work.leaves.size(); ++i) add(work.leaves[i], work.values[i]);
-    for (const auto& tensor : tensors)
-      if (const auto value = value_of(tensor)) add(tensor, value);
-    if (speculative.empty()) return false;
-    const auto usual = wanted ? wanted : context_of(Device::current());
-    devices.insert(usual);
-    for (const auto& node : work.nodes)
-      if (const auto* copy = copy_of(*node); copy && copy->device()) devices.insert(copy->device());
-    return std::any_of(speculative.begin(), speculative.end(), [&](const auto& each) {
-      const auto& [tensor, device] = each;
-      if (wanted && device != wanted) return true;
-      if (const auto home = device_of_graph(tensor)) return home != device;
-      return devices.size() > 1;  // it would be computed where it is read, or on the usual device
-    });
+    for (const auto& tensor : tensors) add(tensor, value_of(tensor));
+    return !speculative.empty() && Partitions::depend_on(speculative, work, wanted, tensors, walk);
   };
   if (has_effects || is_elsewhere()) SpeculativeOutputs::clear_all();
 }

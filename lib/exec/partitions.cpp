@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -51,6 +52,62 @@ class Groups {
  private:
   std::vector<std::size_t> parents_;
   std::vector<std::shared_ptr<ocl::Context>> devices_;  ///< of roots
+};
+
+/// The groups of a graph as it would be without speculative values.
+class WholeGraph {
+ public:
+  /// Throws DeviceError where an operation reads from two devices.
+  WholeGraph(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, Walk& walk) {
+    for (const auto& tensor : asked) find(tensor);
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      const auto tensor = uncounted(members_[m].tensor);
+      if (members_[m].value) continue;
+      if (!walk.enter(node_of(tensor))) {  // another thread has computed it
+        members_[m].value = asked_value_of(tensor);
+        continue;
+      }
+      const auto& inputs = node_of(tensor)->inputs;
+      // As in Cutting: a copy is with its second input, or with none.
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (const auto input = find(inputs[i]); i > 0 || !copy_of(*node_of(tensor))) joins_.emplace_back(m, input);
+    }
+    groups_.emplace(members_.size());
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      const auto& [tensor, value] = members_[m];
+      if (const auto* placed = placed_value(value)) groups_->put(m, placed->device);
+      if (const auto* copy = copy_of(*node_of(tensor)); copy && copy->device() && !value) groups_->put(m, copy->device());
+    }
+    for (const auto& [a, b] : joins_)
+      if (const auto& [tensor, value] = members_[b]; !is_host_scalar(tensor, value.get())) groups_->join(a, b);
+    if (!wanted) return;
+    for (const auto& tensor : asked)
+      if (const auto found = numbers_.find({node_of(tensor).get(), -1}); found != numbers_.end())
+        groups_->put(found->second, wanted);
+  }
+
+  /// Of a node without a value that was asked for. Null: none of its leaves decides.
+  std::shared_ptr<ocl::Context> device(const Node* node) {
+    const auto found = numbers_.find({node, -1});
+    return found == numbers_.end() ? nullptr : groups_->device(found->second);
+  }
+
+ private:
+  struct Member {
+    Tensor tensor;  ///< uncounted
+    std::shared_ptr<Value> value;
+  };
+  std::size_t find(const Tensor& tensor) {
+    auto value = asked_value_of(tensor);
+    const auto [found, fresh] = numbers_.try_emplace({node_of(tensor).get(), value ? output_of(tensor) : -1}, members_.size());
+    if (fresh) members_.push_back({uncounted(tensor), std::move(value)});
+    return found->second;
+  }
+
+  std::vector<Member> members_;                                 ///< values that were asked for, and nodes
+  std::map<std::pair<const Node*, int>, std::size_t> numbers_;  ///< of values by output, of nodes by -1
+  std::vector<std::pair<std::size_t, std::size_t>> joins_;
+  std::optional<Groups> groups_;
 };
 
 }  // namespace
@@ -368,6 +425,26 @@ std::vector<std::shared_ptr<ocl::Context>> Partitions::devices(const Work& work,
   Cutting cutting(none, work, work.values);
   cutting.choose_devices(wanted, asked);
   return cutting.devices();
+}
+
+bool Partitions::depend_on(std::span<const std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative, const Work& work,
+                           const std::shared_ptr<ocl::Context>& wanted, std::span<const Tensor> asked, Walk& walk) {
+  try {
+    WholeGraph whole(asked, wanted, walk);
+    const auto usual = wanted ? wanted : context_of(Device::current());
+    const auto is_on = [&](const Node* node, const std::shared_ptr<ocl::Context>& device) {
+      const auto without = whole.device(node);
+      return (without ? without : usual) == device;
+    };
+    for (const auto& [tensor, value] : speculative)
+      if (!is_on(node_of(tensor).get(), value->device)) return true;
+    const auto with = devices(work, wanted, asked);
+    for (std::size_t k = 0; k < with.size(); ++k)
+      if (!is_on(work.nodes[k].get(), with[k])) return true;
+    return false;
+  } catch (const DeviceError&) {
+    return true;  // which the evaluation will throw
+  }
 }
 
 bool Partitions::serves(std::span<const std::shared_ptr<Value>> values) const {

@@ -29,6 +29,11 @@ class Partitions {
   static std::vector<std::shared_ptr<ocl::Context>> devices(const Work& work, const std::shared_ptr<ocl::Context>& wanted,
                                                             std::span<const Tensor> asked);
 
+  /// Whether speculative values that the work reads or was asked for decide about a device: without them a node would be on
+  /// another one, or an operation would read from two. `walk` is that of the work.
+  static bool depend_on(std::span<const std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative, const Work& work,
+                        const std::shared_ptr<ocl::Context>& wanted, std::span<const Tensor> asked, Walk& walk);
+
   /// `values` are those of the work's leaves, on their devices. Nodes without a device get `wanted`, or else the current device.
   /// The tensors in `asked` have to be on `wanted`. Throws DeviceError where an operation reads from two devices.
   Partitions(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
