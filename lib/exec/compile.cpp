@@ -222,7 +222,7 @@ class Call {
     read_slots();
     if (built_.work.nodes.empty()) {
       change_slots();
-    } else if (exec::Partitions::are_needed(built_.work, values_)) {
+    } else if (exec::Partitions::are_needed(built_.work, values_, nullptr)) {
       run_parts();
     } else {
       run_plan();

@@ -220,7 +220,7 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
     for (const auto& [device, values] : outputs) PlanCache::of(*device).speculative_outputs().add(values);
     for (const auto& node : work.nodes) node->past.store(Node::Past::computed, std::memory_order_relaxed);
   };
-  if (Partitions::are_needed(work, work.values)) {
+  if (Partitions::are_needed(work, work.values, wanted)) {
     Partitions partitions(work, work.values, wanted, asked);
     partitions.run(work.leaves, work.values, options, placements, publish);
     return left;

@@ -130,9 +130,16 @@ class Partitions::Cutting {
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
       auto& device = groups_.device(k);
       if (device) continue;
-      if (!usual) usual = context_of(Device::current());
+      if (!usual) usual = partitions_.current_ = context_of(Device::current());
       device = usual;
     }
+  }
+
+  /// Before devices are chosen: whether an operation depends on no device.
+  bool has_free() {
+    for (std::size_t k = 0; k < work_.nodes.size(); ++k)
+      if (!groups_.device(k)) return true;
+    return false;
   }
 
   std::vector<std::shared_ptr<ocl::Context>> devices() {
@@ -400,7 +407,8 @@ class Partitions::Run {
   std::map<std::size_t, std::shared_ptr<ocl::Context::Reading>> readings_;  ///< that began, by copy
 };
 
-bool Partitions::are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values) {
+bool Partitions::are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values,
+                            const std::shared_ptr<ocl::Context>& wanted) {
   const ocl::Context* device = nullptr;
   for (const auto& value : values) {
     const auto* home = device_of_leaf(value);
@@ -408,7 +416,11 @@ bool Partitions::are_needed(const Work& work, std::span<const std::shared_ptr<Va
     if (device && home != device) return true;
     device = home;
   }
-  return std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return copy_of(*node); });
+  if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return copy_of(*node); })) return true;
+  if (!device || ocl::Context::made() < 2) return false;
+  if (device == (wanted ? wanted : context_of(Device::current())).get()) return false;
+  Partitions none;
+  return Cutting(none, work, values).has_free();
 }
 
 Partitions::Partitions(const Work& work, std::span<const std::shared_ptr<Value>> values,
@@ -448,7 +460,8 @@ bool Partitions::depend_on(std::span<const std::pair<Tensor, std::shared_ptr<Dev
 }
 
 bool Partitions::serves(std::span<const std::shared_ptr<Value>> values) const {
-  return std::equal(leaf_devices_.begin(), leaf_devices_.end(), values.begin(), values.end(),
+  return (!current_ || current_ == context_of(Device::current())) &&
+         std::equal(leaf_devices_.begin(), leaf_devices_.end(), values.begin(), values.end(),
                     [](const auto* home, const auto& value) { return home == device_of_leaf(value); });
 }
 

@@ -22,8 +22,10 @@ namespace clnet::exec {
 /// reads.
 class Partitions {
  public:
-  /// Whether a work needs several plans: it has copies, or values on several devices.
-  static bool are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values);
+  /// Whether a work needs several plans: it has copies, values on several devices, or values on another device than `wanted` (or
+  /// the current one) beside operations that depend on none of them.
+  static bool are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values,
+                         const std::shared_ptr<ocl::Context>& wanted);
 
   /// Where an evaluation on `wanted` computes each node of a work, as the constructor decides it.
   static std::vector<std::shared_ptr<ocl::Context>> devices(const Work& work, const std::shared_ptr<ocl::Context>& wanted,
@@ -39,7 +41,7 @@ class Partitions {
   Partitions(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
              std::span<const Tensor> asked);
 
-  /// Whether the partition is the same with these values.
+  /// Whether the partition is the same with these values and the current device.
   bool serves(std::span<const std::shared_ptr<Value>> values) const;
 
   /// Receives the wanted values, then those of the `speculative` outputs.
@@ -86,6 +88,7 @@ class Partitions {
   std::vector<std::pair<Work::Result, std::size_t>> speculative_copies_;  ///< further results of the whole work that are copies
   std::mutex mutex_;                                                      ///< of the plans
   std::vector<const ocl::Context*> leaf_devices_;                         ///< devices of the leaves; null: none
+  std::shared_ptr<ocl::Context> current_;                                 ///< where it was chosen for some; null: for none
 };
 
 }  // namespace clnet::exec

@@ -431,3 +431,28 @@ TEST_CASE("a failed evaluation moves nothing to a device") {
     CHECK(w.value().device() == two.first);
   }
 }
+
+TEST_CASE("what depends on no device is computed on the current one, whatever else is evaluated") {
+  const TwoDevices two;
+  const Tensor a = copy_to(ones({4}), two.first).detach();
+  a.eval();
+  const Tensor t = randn({4}) * 3.0;
+  SECTION("an evaluation") {
+    const DeviceScope scope(two.second);
+    CHECK(t.device() == two.second);
+    eval({a * 2.0, t});
+    CHECK(t.device() == two.second);
+  }
+  SECTION("an evaluation on a device") {
+    eval(std::vector{t}, two.second);
+    CHECK(t.device() == two.second);
+  }
+  SECTION("a compiled function") {
+    const auto f = compile([](const Tensor& x, const Tensor& y) { return std::vector{x * 2.0, ones({4}) * 3.0 + y}; });
+    const Tensor none = Tensor::from({0.0F, 0.0F, 0.0F, 0.0F});
+    CHECK(f(a, none)[1].device() == two.first);
+    const Tensor other = Tensor::from({0.0F, 0.0F, 0.0F, 0.0F});
+    const DeviceScope scope(two.second);
+    CHECK(f(a, other)[1].device() == two.second);
+  }
+}
