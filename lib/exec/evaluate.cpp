@@ -299,6 +299,18 @@ void apply_overdue() {
 
 void drop_overdue(const Slot& slot) { overdue.drop(slot); }
 
+namespace {
+
+void require_none_elsewhere(std::span<const Tensor> tensors, const ocl::Context& device) {
+  for (const auto& tensor : tensors) {
+    const auto value = asked_value_of(tensor);
+    const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
+    if (placed && placed->device.get() != &device) refuse_two_devices(*placed->device, device);
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {
   eval({tensor});  // asks for the value: nobody drops it from then on
   auto value = asked_value_of(tensor);
@@ -322,6 +334,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
     const Capturing outside(nullptr);
     apply_overdue();
     forget_elsewhere(tensors, device, !more.empty());
+    if (device) require_none_elsewhere(tensors, *device);
     look_for_anomaly(tensors, device);
     evaluate(tensors, device, offer, more);
   } catch (const Error&) {

@@ -456,3 +456,16 @@ TEST_CASE("what depends on no device is computed on the current one, whatever el
     CHECK(f(a, other)[1].device() == two.second);
   }
 }
+
+TEST_CASE("a value on another device than asked for is an error, evaluated or not") {
+  const TwoDevices two;
+  const Tensor x = copy_to(ones({4}), two.first).detach();
+  x.eval();
+  const Tensor y = x * 2.0, other = randn({4}) * 3.0;
+  CHECK_THROWS_WITH(eval(std::vector{y}, two.second), Catch::Contains("copy_to() copies values"));
+  y.eval();
+  CHECK_NOTHROW(eval(std::vector{y}, two.first));
+  CHECK_THROWS_WITH(eval(std::vector{y}, two.second), Catch::Contains("copy_to() copies values"));
+  CHECK_THROWS_WITH(eval(std::vector{y, other}, two.second), Catch::Contains("copy_to() copies values"));
+  CHECK(other.device() == two.first);
+}
