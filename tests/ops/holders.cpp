@@ -613,3 +613,17 @@ TEST_CASE("a handle in a graph that is cut there hides no second device") {
     }
   }
 }
+
+TEST_CASE("any number of handles of views hides no label") {
+  for (const bool held : {true, false}) {
+    CAPTURE(held);
+    const Tensor all = Tensor::from(std::vector<std::int64_t>{7, 1, 2, 3}, {4, 1}),
+                 rows = Tensor::from(std::vector<std::int64_t>{0, 1});
+    std::vector<Tensor> views{index_select(all, 0, rows)};
+    for (int i = 0; i < 80; ++i) views.push_back(reshape(views.back(), i % 2 == 0 ? Shape{1, 2} : Shape{2, 1}));
+    const Tensor labels = cast(reshape(views.back(), {2}), Dtype::i32);
+    if (!held) views.clear();
+    labels.eval();
+    CHECK_THROWS_WITH(cross_entropy(zeros({2, 3}), labels), Catch::Contains("label 7 of sample 0 is no class"));
+  }
+}
