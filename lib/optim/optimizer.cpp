@@ -376,6 +376,7 @@ Optimizer::Optimizer(const Parameters& parameters, std::shared_ptr<const Rule> r
 
 void Optimizer::add_group(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate) {
   require_made("add_group");
+  impl_->require_idle("add_group");
   if (!rule) throw Error("optimizer: a group without a rule");
   if (parameters.list().empty()) throw Error(fmt::format("{}: a group without parameters", rule->name()));
   require_positive_or_zero(rule->name(), "learning_rate", learning_rate);
@@ -496,11 +497,13 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
 
 void Optimizer::set_loss_scale(const LossScale& options) {
   require_made("set_loss_scale");
+  impl_->require_idle("set_loss_scale");
   const Tensor made = impl_->scaling ? impl_->scaling->made() : Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64);
   impl_->scaling.emplace(options, made);
 }
 void Optimizer::remove_loss_scale() {
   require_made("remove_loss_scale");
+  impl_->require_idle("remove_loss_scale");
   if (!impl_->scaling) return;
   std::vector<Tensor> made;
   for (const auto& member : impl_->members) made.push_back(impl_->made(member));
@@ -585,6 +588,7 @@ nn::NamedParameters Optimizer::parameters() const {
 
 void Optimizer::to(const Device& device) {
   require_made("to");
+  impl_->require_idle("to");
   std::vector<nn::Parameter> all;
   for (const auto& member : impl_->members) {
     all.insert(all.end(), member.state.begin(), member.state.end());
@@ -641,6 +645,7 @@ io::StateDict Optimizer::state_dict() const {
 
 void Optimizer::load_state_dict(const io::StateDict& state) {
   require_made("load_state_dict");
+  impl_->require_idle("load_state_dict");
   StateReader reader(state);
   const auto steps = reader.count("step");
   std::vector<std::pair<nn::Parameter, Tensor>> changes;

@@ -185,3 +185,40 @@ TEST_CASE("a step of LBFGS that throws leaves its memory as before, though a par
   CHECK(step() == 6);
   CHECK(optimizer.iterations() == 1);
 }
+
+namespace {
+
+/// Descent that calls a function first.
+struct Calling : optim::Rule {
+  std::function<void()> call;
+  explicit Calling(std::function<void()> what) : call(std::move(what)) {}
+  std::string name() const override { return "Calling"; }
+  std::vector<State> states(const Shape&) const override { return {}; }
+  Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>&, const Step& step) const override {
+    call();
+    return {p - g * step.rate, {}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an optimizer is not changed by its own step") {
+  const nn::Parameter w(ones({2}).detach()), more(ones({2}).detach());
+  optim::Optimizer optimizer;
+  std::function<void()> call;
+  optimizer = {nn::NamedParameters{{"w", w}}, std::make_shared<Calling>([&] { call(); }), 0.5};
+  const auto step = [&] { (void)optimizer.step(sum(w.value())); };
+  call = [&] { optimizer.add_group(nn::NamedParameters{{"more", more}}, std::make_shared<Calling>([] {}), 0.5); };
+  CHECK_THROWS_WITH(step(), Catch::Contains("Calling: add_group() while it makes a step"));
+  call = [&] { optimizer.load_state_dict(optimizer.state_dict()); };
+  CHECK_THROWS_WITH(step(), Catch::Contains("Calling: load_state_dict() while it makes a step"));
+  call = step;
+  CHECK_THROWS_WITH(step(), Catch::Contains("Calling: step() while it makes a step"));
+  CHECK(optimizer.steps() == 0);
+  CHECK(optimizer.groups() == 1);
+  call = [] {};
+  step();
+  CHECK(values_of(w) == Floats{0.5F, 0.5F});
+  optimizer.add_group(nn::NamedParameters{{"more", more}}, std::make_shared<Calling>([] {}), 0.5);
+  CHECK(optimizer.groups() == 2);
+}
