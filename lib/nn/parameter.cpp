@@ -8,6 +8,7 @@
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/exec/collect/effects.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
@@ -116,6 +117,9 @@ void Parameter::set(const Tensor& value) {
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
   if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
   if (!update) throw Error("a parameter cannot follow a tensor without an update");
+  // An evaluation under way has collected its effects already: it would compute the value and never change the parameter.
+  if (ocl::is_telling()) throw Error("Parameter::follow: called by on_compile()'s function");
+  if (!exec::Options::now().refusal.empty()) throw Error("Parameter::follow: called by the update of Parameter::follow");
   if (auto* capture = capturing(); capture && (exec::asked_value_of(value) || node_of(value)->order < capture->first)) {
     capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
     return;

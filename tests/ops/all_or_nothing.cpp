@@ -186,6 +186,23 @@ TEST_CASE("a step of LBFGS that throws leaves its memory as before, though a par
   CHECK(optimizer.iterations() == 1);
 }
 
+TEST_CASE("a parameter cannot begin to follow a value that is being evaluated") {
+  nn::Parameter p(Tensor::scalar(0.0F)), q(Tensor::scalar(0.0F));
+  const Tensor y = ones({3}) * 2.0;
+  const auto one_more = [](const Tensor& now, const Tensor&) { return now + 1.0; };
+  bool late = true;
+  p.follow(y, [&](const Tensor& now, const Tensor& value) {
+    if (late) q.follow(value, one_more);
+    return now + 1.0;
+  });
+  CHECK_THROWS_WITH(y.eval(), Catch::Contains("Parameter::follow: called by the update of Parameter::follow"));
+  late = false;
+  q.follow(y, one_more);
+  y.eval();
+  CHECK(values_of(p) == Floats{1});
+  CHECK(values_of(q) == Floats{1});
+}
+
 namespace {
 
 /// Descent that calls a function first.
