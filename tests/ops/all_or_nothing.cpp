@@ -186,6 +186,30 @@ TEST_CASE("a step of LBFGS that throws leaves its memory as before, though a par
   CHECK(optimizer.iterations() == 1);
 }
 
+namespace {
+
+/// Counts its calls in a buffer that is not saved.
+struct CountsCalls : nn::Module {
+  nn::Parameter weight, calls;
+  CountsCalls()
+      : weight(add_parameter("weight", Tensor::from({1.0F, 2.0F}))), calls(add_buffer("calls", Tensor::scalar(0.0F), false)) {}
+  Tensor forward(const Tensor& x) override {
+    Tensor y = x * weight.value();
+    calls.follow(y, [](const Tensor& now, const Tensor&) { return now + 1.0; });
+    return y;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a search for the learning rate leaves buffers that are not saved, too") {
+  CountsCalls model;
+  optim::SGD sgd(model, {.learning_rate = 0.1});
+  model(ones({2})).eval();
+  (void)optim::find_learning_rate(model, sgd, [&] { return sum(square(model(ones({2})))); }, {.steps = 5});
+  CHECK(values_of(model.calls) == Floats{1});
+}
+
 TEST_CASE("a parameter cannot begin to follow a value that is being evaluated") {
   nn::Parameter p(Tensor::scalar(0.0F)), q(Tensor::scalar(0.0F));
   const Tensor y = ones({3}) * 2.0;
