@@ -41,7 +41,8 @@ class CLNET_API EMA {
   /// something else, as a training step, has set a parameter meanwhile.
   void swap();
   bool swapped() const;
-  /// Copies the averages to a device; call the module's own to(device) first. Throws Error while they are swapped.
+  /// Copies the averages to a device; call the module's own to(device) first. Throws Error while they are swapped. An
+  /// exception changes none.
   void to(const Device& device);
   /// Sets the module's parameters to the averages permanently.
   void apply_to_module();
