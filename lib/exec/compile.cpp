@@ -222,7 +222,7 @@ class Call {
     read_slots();
     if (built_.work.nodes.empty()) {
       change_slots();
-    } else if (exec::Partitions::are_needed(built_.work, values_)) {
+    } else if (exec::Partitions::are_needed(built_.work, values_, nullptr)) {
       run_parts();
     } else {
       run_plan();
@@ -279,9 +279,11 @@ class Call {
         built_.partitions = std::make_shared<exec::Partitions>(built_.work, values_, nullptr, std::span<const Tensor>());
       partitions = built_.partitions;
     }
-    partitions->run(leaves_, values_, options_, [&](const exec::Results& made, std::span<const exec::Work::Result>) {
+    exec::Placements placements;
+    partitions->run(leaves_, values_, options_, placements, [&](const exec::Results& made, std::span<const exec::Work::Result>) {
       results_ = made;
       change_slots();
+      placements.keep();
     });
   }
 
@@ -295,9 +297,11 @@ class Call {
       if (found != built_.plans.end()) known = found->second;
     }
     auto plan = known;
-    exec::execute(built_.work, leaves_, values_, device, options_, plan, [&](const exec::Results& made) {
+    exec::Placements placements;
+    exec::execute(built_.work, leaves_, values_, device, options_, plan, placements, [&](const exec::Results& made) {
       results_ = made;
       change_slots();
+      placements.keep();
     });
     if (plan == known) return;
     const std::lock_guard lock(built_.mutex);

@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -38,13 +37,12 @@ struct Counters {
 /// Moves a leaf's bytes to the device and frees them on the host; a scalar keeps them, to be passed by value. `value` is the
 /// leaf's value at collection.
 std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, const Tensor& leaf,
-                                   const std::shared_ptr<Value>& value) {
+                                   const std::shared_ptr<Value>& value, Placements& placements) {
   if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value)) {
     require_there(*placed, leaf.spec());
     return placed;
   }
-  auto& cell = cell_of(leaf);
-  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(cell.get()); placed && placed->device == device) {
+  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value_of(leaf)); placed && placed->device == device) {
     require_there(*placed, leaf.spec());
     return placed;
   }
@@ -54,11 +52,20 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
   if (!bytes.empty()) device->write(*buffer, 0, bytes.data(), bytes.size(), value);
   auto placed = std::make_shared<DeviceValue>(device, std::move(buffer), 0);
   placed->keep(leaf.spec(), host);
-  if (!is_host_scalar(leaf, value.get())) cell.exchange(value.get(), placed);
+  if (!is_host_scalar(leaf, value.get())) placements.move(leaf, value, placed);
   return placed;
 }
 
 }  // namespace
+
+void Placements::move(const Tensor& leaf, const std::shared_ptr<Value>& host, const std::shared_ptr<DeviceValue>& placed) {
+  moved_.push_back({uncounted(leaf), host, placed});
+  cell_of(leaf).exchange(host.get(), placed);
+}
+
+Placements::~Placements() {
+  for (const auto& [leaf, host, placed] : moved_) cell_of(leaf).exchange(placed.get(), host);
+}
 
 void require_given(const Value* value) {
   if (dynamic_cast<const InputValue*>(value))
@@ -85,13 +92,13 @@ std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> 
 
 void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
              const std::shared_ptr<ocl::Context>& device, const Options& options, std::shared_ptr<Plan>& plan,
-             const std::function<void(const Results&)>& finish) {
+             Placements& placements, const std::function<void(const Results&)>& finish) {
   ocl::require_not_telling();
   auto& cache = PlanCache::of(*device);
   bool made = false, first_batches = false;
   const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };
   if (!plan || plan->is_retired()) plan = cache.plan(work, *device, options, measure, made);
-  const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i]); };
+  const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i], placements); };
   std::vector<Binding> bindings(leaves.size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].on_device = [&place_leaf, i] { return place_leaf(i); };
@@ -199,8 +206,10 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
         "operation)");
   }
   std::vector<CallEffect> left;
+  Placements placements;
   const auto publish = [&](const Results& results, std::span<const Work::Result> speculative) {
     left = finish(results);
+    placements.keep();
     const auto asked_for = work.wanted.size();
     std::map<ocl::Context*, std::vector<SpeculativeOutputs::Output>> outputs;
     for (std::size_t i = 0; i < speculative.size(); ++i) {
@@ -211,13 +220,13 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
     for (const auto& [device, values] : outputs) PlanCache::of(*device).speculative_outputs().add(values);
     for (const auto& node : work.nodes) node->past.store(Node::Past::computed, std::memory_order_relaxed);
   };
-  if (Partitions::are_needed(work, work.values)) {
+  if (Partitions::are_needed(work, work.values, wanted)) {
     Partitions partitions(work, work.values, wanted, asked);
-    partitions.run(work.leaves, work.values, options, publish);
+    partitions.run(work.leaves, work.values, options, placements, publish);
     return left;
   }
   std::shared_ptr<Plan> plan;
-  execute(work, work.leaves, work.values, device_of(work.values, wanted), options, plan,
+  execute(work, work.leaves, work.values, device_of(work.values, wanted), options, plan, placements,
           [&](const Results& results) { publish(results, plan->speculative()); });
   return left;
 }
@@ -269,28 +278,14 @@ void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl
     const auto work = collect(tensors, walk);
     // Updates of parameters may read whatever there is.
     if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return !node->effects.empty(); })) return true;
-    std::vector<std::pair<Tensor, std::shared_ptr<ocl::Context>>> speculative;
-    std::set<std::shared_ptr<ocl::Context>> devices;
+    std::vector<std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative;
     const auto add = [&](const Tensor& tensor, const std::shared_ptr<Value>& value) {
-      const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
-      if (!placed) return;
-      devices.insert(placed->device);
-      if (cell_of(tensor).is_speculative()) speculative.emplace_back(uncounted(tensor), placed->device);
+      if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value); placed && cell_of(tensor).is_speculative())
+        speculative.emplace_back(uncounted(tensor), std::move(placed));
     };
     for (std::size_t i = 0; i < work.leaves.size(); ++i) add(work.leaves[i], work.values[i]);
-    for (const auto& tensor : tensors)
-      if (const auto value = value_of(tensor)) add(tensor, value);
-    if (speculative.empty()) return false;
-    const auto usual = wanted ? wanted : context_of(Device::current());
-    devices.insert(usual);
-    for (const auto& node : work.nodes)
-      if (const auto* copy = copy_of(*node); copy && copy->device()) devices.insert(copy->device());
-    return std::any_of(speculative.begin(), speculative.end(), [&](const auto& each) {
-      const auto& [tensor, device] = each;
-      if (wanted && device != wanted) return true;
-      if (const auto home = device_of_graph(tensor)) return home != device;
-      return devices.size() > 1;  // it would be computed where it is read, or on the usual device
-    });
+    for (const auto& tensor : tensors) add(tensor, value_of(tensor));
+    return !speculative.empty() && Partitions::depend_on(speculative, work, wanted, tensors, walk);
   };
   if (has_effects || is_elsewhere()) SpeculativeOutputs::clear_all();
 }
@@ -303,6 +298,18 @@ void apply_overdue() {
 }
 
 void drop_overdue(const Slot& slot) { overdue.drop(slot); }
+
+namespace {
+
+void require_none_elsewhere(std::span<const Tensor> tensors, const ocl::Context& device) {
+  for (const auto& tensor : tensors) {
+    const auto value = asked_value_of(tensor);
+    const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
+    if (placed && placed->device.get() != &device) refuse_two_devices(*placed->device, device);
+  }
+}
+
+}  // namespace
 
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {
   eval({tensor});  // asks for the value: nobody drops it from then on
@@ -327,6 +334,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
     const Capturing outside(nullptr);
     apply_overdue();
     forget_elsewhere(tensors, device, !more.empty());
+    if (device) require_none_elsewhere(tensors, *device);
     look_for_anomaly(tensors, device);
     evaluate(tensors, device, offer, more);
   } catch (const Error&) {

@@ -21,11 +21,29 @@ using Results = std::vector<std::shared_ptr<DeviceValue>>;
 /// Error for an input of a function under compile().
 std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> values, std::shared_ptr<ocl::Context> wanted);
 
+/// The leaves that an evaluation has moved from the host to devices. It moves them back unless keep() is called.
+class Placements {
+ public:
+  Placements() = default;
+  ~Placements();
+  Placements(const Placements&) = delete;
+  Placements& operator=(const Placements&) = delete;
+  void move(const Tensor& leaf, const std::shared_ptr<Value>& host, const std::shared_ptr<DeviceValue>& placed);
+  void keep() { moved_.clear(); }
+
+ private:
+  struct Moved {
+    Tensor leaf;  ///< uncounted
+    std::shared_ptr<Value> host, placed;
+  };
+  std::vector<Moved> moved_;
+};
+
 /// Enqueues the work's plan with `leaves` and their `values` in place of its own. Makes or finds the plan by the options, unless
 /// it is given. `finish` gets the wanted values, then the speculative outputs, while the device is locked.
 void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
              const std::shared_ptr<ocl::Context>& device, const Options& options, std::shared_ptr<Plan>& plan,
-             const std::function<void(const Results&)>& finish);
+             Placements& placements, const std::function<void(const Results&)>& finish);
 
 /// Computes the tensors, and the effects that come with them: on `wanted`, or on the device of device_of().
 void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const DonationOffer& offer = {},

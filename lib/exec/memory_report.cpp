@@ -127,7 +127,8 @@ std::string memory_report(std::span<const Tensor> results) {
   exec::forget_elsewhere(results, nullptr);
   exec::Effects effects(results);
   const auto work = effects.collect();
-  if (!exec::Partitions::are_needed(work, work.values)) return exec::report(work, exec::device_with_values(work.values)->info());
+  if (!exec::Partitions::are_needed(work, work.values, nullptr))
+    return exec::report(work, exec::device_with_values(work.values)->info());
   const exec::Partitions partitions(work, work.values, nullptr, {});
   std::string text;
   for (const auto* partition : partitions.list())

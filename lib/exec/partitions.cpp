@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -53,6 +54,62 @@ class Groups {
   std::vector<std::shared_ptr<ocl::Context>> devices_;  ///< of roots
 };
 
+/// The groups of a graph as it would be without speculative values.
+class WholeGraph {
+ public:
+  /// Throws DeviceError where an operation reads from two devices.
+  WholeGraph(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, Walk& walk) {
+    for (const auto& tensor : asked) find(tensor);
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      const auto tensor = uncounted(members_[m].tensor);
+      if (members_[m].value) continue;
+      if (!walk.enter(node_of(tensor))) {  // another thread has computed it
+        members_[m].value = asked_value_of(tensor);
+        continue;
+      }
+      const auto& inputs = node_of(tensor)->inputs;
+      // As in Cutting: a copy is with its second input, or with none.
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (const auto input = find(inputs[i]); i > 0 || !copy_of(*node_of(tensor))) joins_.emplace_back(m, input);
+    }
+    groups_.emplace(members_.size());
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      const auto& [tensor, value] = members_[m];
+      if (const auto* placed = placed_value(value)) groups_->put(m, placed->device);
+      if (const auto* copy = copy_of(*node_of(tensor)); copy && copy->device() && !value) groups_->put(m, copy->device());
+    }
+    for (const auto& [a, b] : joins_)
+      if (const auto& [tensor, value] = members_[b]; !is_host_scalar(tensor, value.get())) groups_->join(a, b);
+    if (!wanted) return;
+    for (const auto& tensor : asked)
+      if (const auto found = numbers_.find({node_of(tensor).get(), -1}); found != numbers_.end())
+        groups_->put(found->second, wanted);
+  }
+
+  /// Of a node without a value that was asked for. Null: none of its leaves decides.
+  std::shared_ptr<ocl::Context> device(const Node* node) {
+    const auto found = numbers_.find({node, -1});
+    return found == numbers_.end() ? nullptr : groups_->device(found->second);
+  }
+
+ private:
+  struct Member {
+    Tensor tensor;  ///< uncounted
+    std::shared_ptr<Value> value;
+  };
+  std::size_t find(const Tensor& tensor) {
+    auto value = asked_value_of(tensor);
+    const auto [found, fresh] = numbers_.try_emplace({node_of(tensor).get(), value ? output_of(tensor) : -1}, members_.size());
+    if (fresh) members_.push_back({uncounted(tensor), std::move(value)});
+    return found->second;
+  }
+
+  std::vector<Member> members_;                                 ///< values that were asked for, and nodes
+  std::map<std::pair<const Node*, int>, std::size_t> numbers_;  ///< of values by output, of nodes by -1
+  std::vector<std::pair<std::size_t, std::size_t>> joins_;
+  std::optional<Groups> groups_;
+};
+
 }  // namespace
 
 class Partitions::Cutting {
@@ -73,9 +130,16 @@ class Partitions::Cutting {
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
       auto& device = groups_.device(k);
       if (device) continue;
-      if (!usual) usual = context_of(Device::current());
+      if (!usual) usual = partitions_.current_ = context_of(Device::current());
       device = usual;
     }
+  }
+
+  /// Before devices are chosen: whether an operation depends on no device.
+  bool has_free() {
+    for (std::size_t k = 0; k < work_.nodes.size(); ++k)
+      if (!groups_.device(k)) return true;
+    return false;
   }
 
   std::vector<std::shared_ptr<ocl::Context>> devices() {
@@ -218,11 +282,12 @@ class Partitions::Cutting {
 class Partitions::Run {
  public:
   Run(Partitions& partitions, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
-      const Options& options)
+      const Options& options, Placements& placements)
       : partitions_(partitions),
         leaves_(leaves),
         values_(values),
         options_(options),
+        placements_(placements),
         results_(partitions.partitions_.size()),
         copies_(partitions.copies_.size()) {}
 
@@ -315,7 +380,7 @@ class Partitions::Run {
       return partition.plan;
     }();
     auto plan = known;
-    execute(partition.work, leaves, values, partition.device, options_, plan, [&](const Results& made) {
+    execute(partition.work, leaves, values, partition.device, options_, plan, placements_, [&](const Results& made) {
       const auto asked_for = partition.work.wanted.size();
       results_[p].assign(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(asked_for));
       for (std::size_t i = 0; i < plan->speculative().size(); ++i) {
@@ -335,13 +400,15 @@ class Partitions::Run {
   std::span<const Tensor> leaves_;
   std::span<const std::shared_ptr<Value>> values_;
   const Options& options_;
+  Placements& placements_;
   std::vector<Results> results_;  ///< by partition
   Results copies_, speculative_values_;
   std::vector<Work::Result> speculative_;
   std::map<std::size_t, std::shared_ptr<ocl::Context::Reading>> readings_;  ///< that began, by copy
 };
 
-bool Partitions::are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values) {
+bool Partitions::are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values,
+                            const std::shared_ptr<ocl::Context>& wanted) {
   const ocl::Context* device = nullptr;
   for (const auto& value : values) {
     const auto* home = device_of_leaf(value);
@@ -349,7 +416,11 @@ bool Partitions::are_needed(const Work& work, std::span<const std::shared_ptr<Va
     if (device && home != device) return true;
     device = home;
   }
-  return std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return copy_of(*node); });
+  if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return copy_of(*node); })) return true;
+  if (!device || ocl::Context::made() < 2) return false;
+  if (device == (wanted ? wanted : context_of(Device::current())).get()) return false;
+  Partitions none;
+  return Cutting(none, work, values).has_free();
 }
 
 Partitions::Partitions(const Work& work, std::span<const std::shared_ptr<Value>> values,
@@ -368,18 +439,39 @@ std::vector<std::shared_ptr<ocl::Context>> Partitions::devices(const Work& work,
   return cutting.devices();
 }
 
+bool Partitions::depend_on(std::span<const std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative, const Work& work,
+                           const std::shared_ptr<ocl::Context>& wanted, std::span<const Tensor> asked, Walk& walk) {
+  try {
+    WholeGraph whole(asked, wanted, walk);
+    const auto usual = wanted ? wanted : context_of(Device::current());
+    const auto is_on = [&](const Node* node, const std::shared_ptr<ocl::Context>& device) {
+      const auto without = whole.device(node);
+      return (without ? without : usual) == device;
+    };
+    for (const auto& [tensor, value] : speculative)
+      if (!is_on(node_of(tensor).get(), value->device)) return true;
+    const auto with = devices(work, wanted, asked);
+    for (std::size_t k = 0; k < with.size(); ++k)
+      if (!is_on(work.nodes[k].get(), with[k])) return true;
+    return false;
+  } catch (const DeviceError&) {
+    return true;  // which the evaluation will throw
+  }
+}
+
 bool Partitions::serves(std::span<const std::shared_ptr<Value>> values) const {
-  return std::equal(leaf_devices_.begin(), leaf_devices_.end(), values.begin(), values.end(),
+  return (!current_ || current_ == context_of(Device::current())) &&
+         std::equal(leaf_devices_.begin(), leaf_devices_.end(), values.begin(), values.end(),
                     [](const auto* home, const auto& value) { return home == device_of_leaf(value); });
 }
 
 void Partitions::run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
-                     const Finish& finish) {
+                     Placements& placements, const Finish& finish) {
   for (const auto& value : values) require_given(value.get());
   std::size_t last = 0;
   for (const auto& partition : partitions_) last = std::max(last, partition.stage);
   for (const auto& copy : copies_) last = std::max(last, copy.stage);
-  Run run(*this, leaves, values, options);
+  Run run(*this, leaves, values, options, placements);
   for (std::size_t stage = 0; stage <= last; ++stage) run.stage(stage);
   run.finish(finish);
 }

@@ -22,19 +22,26 @@ namespace clnet::exec {
 /// reads.
 class Partitions {
  public:
-  /// Whether a work needs several plans: it has copies, or values on several devices.
-  static bool are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values);
+  /// Whether a work needs several plans: it has copies, values on several devices, or values on another device than `wanted` (or
+  /// the current one) beside operations that depend on none of them.
+  static bool are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values,
+                         const std::shared_ptr<ocl::Context>& wanted);
 
   /// Where an evaluation on `wanted` computes each node of a work, as the constructor decides it.
   static std::vector<std::shared_ptr<ocl::Context>> devices(const Work& work, const std::shared_ptr<ocl::Context>& wanted,
                                                             std::span<const Tensor> asked);
+
+  /// Whether speculative values that the work reads or was asked for decide about a device: without them a node would be on
+  /// another one, or an operation would read from two. `walk` is that of the work.
+  static bool depend_on(std::span<const std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative, const Work& work,
+                        const std::shared_ptr<ocl::Context>& wanted, std::span<const Tensor> asked, Walk& walk);
 
   /// `values` are those of the work's leaves, on their devices. Nodes without a device get `wanted`, or else the current device.
   /// The tensors in `asked` have to be on `wanted`. Throws DeviceError where an operation reads from two devices.
   Partitions(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
              std::span<const Tensor> asked);
 
-  /// Whether the partition is the same with these values.
+  /// Whether the partition is the same with these values and the current device.
   bool serves(std::span<const std::shared_ptr<Value>> values) const;
 
   /// Receives the wanted values, then those of the `speculative` outputs.
@@ -43,7 +50,7 @@ class Partitions {
   /// partition takes a leaf's memory, and an exception leaves everything as before. The devices are locked meanwhile. The host
   /// waits for its copies. Any thread may call it.
   void run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
-           const Finish& finish);
+           Placements& placements, const Finish& finish);
 
   /// The operations and the device of a partition, without the values of other partitions.
   struct Partition {
@@ -81,6 +88,7 @@ class Partitions {
   std::vector<std::pair<Work::Result, std::size_t>> speculative_copies_;  ///< further results of the whole work that are copies
   std::mutex mutex_;                                                      ///< of the plans
   std::vector<const ocl::Context*> leaf_devices_;                         ///< devices of the leaves; null: none
+  std::shared_ptr<ocl::Context> current_;                                 ///< where it was chosen for some; null: for none
 };
 
 }  // namespace clnet::exec

@@ -149,13 +149,14 @@ std::int64_t Node::alive() { return nodes_alive; }
 
 namespace {
 
-/// The alias of a tensor. Null where it has a value, is computed, or belongs to a slot: another thread may be cutting that from
-/// its inputs.
+/// The alias of a tensor. Null where the program asked for its value, where it is computed, or belongs to a slot: another thread
+/// may be cutting that from its inputs.
 const Alias* alias_of(const Tensor& tensor) {
   const auto output = static_cast<std::size_t>(output_of(tensor));
   const auto& node = *node_of(tensor);
-  return node.aliases.empty() || node.slot != 0 || node.values[output] || !node.aliases[output] ? nullptr
-                                                                                                : &*node.aliases[output];
+  return node.aliases.empty() || node.slot != 0 || node.values[output].is_asked() || !node.aliases[output]
+             ? nullptr
+             : &*node.aliases[output];
 }
 
 }  // namespace

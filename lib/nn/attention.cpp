@@ -12,6 +12,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn/init.h"
+#include "clnet/nn/transformer.h"
 #include "clnet/ops.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
@@ -50,16 +51,26 @@ Tensor part_of(const Tensor& all, std::int64_t i) { return squeeze(slice(all, 0,
 }  // namespace
 
 void KVCache::reorder(const Tensor& rows) {
+  std::vector<KVCache> sharing{*this};
+  nn::reorder(sharing, rows);
+}
+
+void reorder(std::vector<KVCache>& caches, const Tensor& rows) {
   require_defined("KVCache::reorder", {{"rows", rows}});
   if (rows.dtype() != Dtype::i32 && rows.dtype() != Dtype::i64)
     throw DtypeError(fmt::format("KVCache::reorder: rows must be i32 or i64, got {}", to_string(rows.spec())));
-  if (rows.shape() != Shape{k.value().size(0)})
-    throw ShapeError(
-        fmt::format("KVCache::reorder: rows {} do not fit a cache of {}", to_string(rows.spec()), to_string(k.value().shape())));
-  slot_of(k)->held = slot_of(v)->held = true;
-  const Tensor other_k = index_select(k, 0, rows), other_v = index_select(v, 0, rows);
-  k.set(other_k);
-  v.set(other_v);
+  for (const auto& cache : caches)
+    if (const auto shape = cache.k.shape(); rows.shape() != Shape{shape[0]})
+      throw ShapeError(
+          fmt::format("KVCache::reorder: rows {} do not fit a cache of {}", to_string(rows.spec()), to_string(shape)));
+  std::vector<std::pair<Parameter, Tensor>> changes;
+  for (const auto& cache : caches)
+    for (const auto& part : {cache.k, cache.v}) {
+      slot_of(part)->held = true;
+      changes.emplace_back(part, index_select(part, 0, rows));
+    }
+  prepare_to_set(changes);
+  for (auto& [part, value] : changes) part.set(value);
 }
 
 MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options)

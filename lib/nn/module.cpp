@@ -9,7 +9,6 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
-#include "lib/exec/upload.h"
 #include "lib/graph/scope.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
@@ -173,8 +172,9 @@ void Module::replace(const std::string& name, const Step& step) {
 }
 
 void Module::to(const Device& device) {
-  present()->visit(
-      "", [&](const auto&, const auto& parameter, auto) { Parameter(parameter).set(exec::copy_now(parameter.value(), device)); });
+  std::vector<Parameter> all;
+  present()->visit("", [&](const auto&, const auto& parameter, auto) { all.push_back(parameter); });
+  for (auto& [parameter, copy] : copies_on(all, device)) parameter.set(copy);
 }
 
 NamedParameters Module::parameters() const { return present()->slots(false); }

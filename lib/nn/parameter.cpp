@@ -8,10 +8,13 @@
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/exec/collect/effects.h"
+#include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
 #include "lib/exec/evaluate.h"
 #include "lib/exec/options/options.h"
+#include "lib/exec/upload.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/node.h"
 #include "lib/nn/cloning.h"
@@ -114,6 +117,9 @@ void Parameter::set(const Tensor& value) {
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
   if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
   if (!update) throw Error("a parameter cannot follow a tensor without an update");
+  // An evaluation under way has collected its effects already: it would compute the value and never change the parameter.
+  if (ocl::is_telling()) throw Error("Parameter::follow: called by on_compile()'s function");
+  if (!exec::Options::now().refusal.empty()) throw Error("Parameter::follow: called by the update of Parameter::follow");
   if (auto* capture = capturing(); capture && (exec::asked_value_of(value) || node_of(value)->order < capture->first)) {
     capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
     return;
@@ -129,6 +135,18 @@ void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes) {
     if (auto now = parameter.value(); !exec::asked_value_of(tensor) && !exec::asked_value_of(now))
       waiting.push_back(std::move(now));
   if (!waiting.empty()) eval(waiting);
+}
+
+std::vector<std::pair<Parameter, Tensor>> copies_on(std::span<const Parameter> parameters, const Device& device) {
+  std::vector<std::pair<Parameter, Tensor>> copies;
+  std::unordered_set<const Slot*> seen;
+  for (const auto& parameter : parameters) {
+    if (!seen.insert(slot_of(parameter).get()).second) continue;
+    const Tensor now = parameter;
+    const auto placed = std::dynamic_pointer_cast<exec::DeviceValue>(exec::evaluated(now));
+    if (!placed || placed->device != context_of(device)) copies.emplace_back(parameter, exec::copy_now(now, device));
+  }
+  return copies;
 }
 
 void Parameter::freeze(bool on) { slot_->frozen = on; }

@@ -4,7 +4,9 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
+#include "clnet/device.h"
 #include "clnet/nn/parameter.h"
 #include "lib/base/access.h"
 #include "lib/graph/slot.h"
@@ -15,5 +17,8 @@ inline const std::shared_ptr<Slot>& slot_of(const Parameter& parameter) { return
 
 /// Evaluates what Parameter::set() would have to in one of the changes, so that a failure comes before the first.
 void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes);
+
+/// The parameters with their values on a device, each slot once, without those that are there. Setting them throws nothing.
+std::vector<std::pair<Parameter, Tensor>> copies_on(std::span<const Parameter> parameters, const Device& device);
 
 }  // namespace clnet::nn

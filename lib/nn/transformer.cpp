@@ -226,12 +226,10 @@ std::vector<DecoderCache> TransformerDecoder::room(const Tensor& memory, std::in
   return all;
 }
 
-void reorder(std::vector<KVCache>& caches, const Tensor& rows) {
-  for (auto& cache : caches) cache.reorder(rows);
-}
-
 void reorder(std::vector<DecoderCache>& caches, const Tensor& rows) {
-  for (auto& cache : caches) cache.reorder(rows);
+  std::vector<KVCache> targets;
+  for (const auto& cache : caches) targets.push_back(cache.target);
+  reorder(targets, rows);
 }
 
 Transformer::Transformer(std::int64_t d_model, std::int64_t heads, std::int64_t encoder_layers, std::int64_t decoder_layers,

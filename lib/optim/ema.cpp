@@ -5,7 +5,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/upload.h"
+#include "lib/nn/parameter.h"
 #include "lib/optim/options.h"
 #include "lib/optim/state_reader.h"
 
@@ -93,7 +93,9 @@ void EMA::swap() {
 
 void EMA::to(const Device& device) {
   impl_->require_not_swapped("to");
-  for (auto& entry : impl_->entries) entry.average.set(exec::copy_now(entry.average.value(), device));
+  std::vector<nn::Parameter> all;
+  for (const auto& entry : impl_->entries) all.push_back(entry.average);
+  for (auto& [average, copy] : nn::copies_on(all, device)) average.set(copy);
 }
 
 void EMA::apply_to_module() {
@@ -113,11 +115,13 @@ void EMA::load_state_dict(const io::StateDict& state) {
   impl_->require_not_swapped("load_state_dict");
   StateReader reader(state);
   const auto updates = reader.count("step");
-  std::vector<Tensor> values;
-  for (const auto& entry : impl_->entries) values.push_back(reader.take("average." + entry.name, entry.average.value().spec()));
+  std::vector<std::pair<nn::Parameter, Tensor>> changes;
+  for (const auto& entry : impl_->entries)
+    changes.emplace_back(entry.average, reader.take("average." + entry.name, entry.average.value().spec()));
   reader.require_fit("average");
+  nn::prepare_to_set(changes);
   impl_->updates = updates;
-  for (std::size_t i = 0; i < values.size(); ++i) impl_->entries[i].average.set(values[i]);
+  for (auto& [average, value] : changes) average.set(value);
 }
 
 }  // namespace clnet::optim

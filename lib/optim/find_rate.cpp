@@ -15,26 +15,24 @@ namespace {
 /// What a search changes, as it was before.
 class Before {
  public:
-  Before(const nn::Module& module, const Optimizer& optimizer)
-      : weights_(module.state_dict()), state_(optimizer.state_dict()), random_(random_state()) {
-    // It may have groups of other modules, too.
-    for (const auto& [name, parameter] : optimizer.parameters()) values_.emplace_back(parameter, parameter.value());
+  Before(const nn::Module& module, const Optimizer& optimizer) : state_(optimizer.state_dict()), random_(random_state()) {
+    // The optimizer may have groups of other modules, too. A state_dict() has no buffers that are not saved.
+    for (const auto& list : {module.parameters(), module.buffers(), optimizer.parameters()})
+      for (const auto& [name, parameter] : list) values_.emplace_back(parameter, parameter.value());
     // What waits to be computed is computed now, of what there is now.
     std::vector<Tensor> all;
-    for (const auto* list : {&weights_, &state_})
-      for (const auto& [name, tensor] : *list) all.push_back(tensor);
+    for (const auto& [name, tensor] : state_) all.push_back(tensor);
     for (const auto& [parameter, value] : values_) all.push_back(value);
     eval(all);
   }
-  void restore(nn::Module& module, Optimizer& optimizer) const {
-    module.load_state_dict(weights_);
+  void restore(Optimizer& optimizer) const {
     for (const auto& [parameter, value] : values_) nn::Parameter(parameter).set(value);
     optimizer.load_state_dict(state_);
     set_random_state(random_);
   }
 
  private:
-  io::StateDict weights_, state_;
+  io::StateDict state_;
   RandomState random_;
   std::vector<std::pair<nn::Parameter, Tensor>> values_;
 };
@@ -84,11 +82,11 @@ RateCurve find_learning_rate(nn::Module& module, Optimizer& optimizer, const std
   const Before before(module, optimizer);
   try {
     auto curve = search(optimizer, loss, o);
-    before.restore(module, optimizer);
+    before.restore(optimizer);
     curve.suggestion = steepest(curve);
     return curve;
   } catch (...) {
-    before.restore(module, optimizer);
+    before.restore(optimizer);
     throw;
   }
 }

@@ -77,8 +77,10 @@ struct LBFGS::Impl {
     return result;
   }
 
+  /// Sets only what has changed: a value that waits would be evaluated first, which may throw.
   void restore(const std::vector<Tensor>& values) const {
-    for (std::size_t i = 0; i < values.size(); ++i) nn::Parameter(parameters[i].second).set(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (nn::Parameter parameter = parameters[i].second; !parameter.value().same(values[i])) parameter.set(values[i]);
   }
 
   /// Loss and gradient at the present values, of what is to be least; the slope is not asked for.
@@ -202,12 +204,12 @@ LBFGS::LBFGS(const Parameters& parameters, const LBFGSOptions& o) : impl_(std::m
 double LBFGS::step(const std::function<Tensor()>& loss) {
   if (!loss) throw Error("LBFGS: step() without a loss");
   const auto values = impl_->values();
-  const auto memory = impl_->memory;
+  auto memory = impl_->memory;
   try {
     return impl_->step(loss);
   } catch (...) {
+    impl_->memory = std::move(memory);
     impl_->restore(values);
-    impl_->memory = memory;
     throw;
   }
 }

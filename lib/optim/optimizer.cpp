@@ -85,6 +85,33 @@ struct Optimizer::Impl {
   std::vector<Group> groups;
   std::vector<Member> members;  ///< of all groups, in order
   std::optional<Scaling> scaling;
+  bool is_stepping = false;
+
+  void require_idle(std::string_view call) const {
+    if (is_stepping) throw Error(fmt::format("{}: {}() while it makes a step", name, call));
+  }
+
+  /// A step under way. A failed one leaves the loss scale at home.
+  class Stepping {
+   public:
+    Stepping(Impl& impl, std::string_view call) : impl_(impl) {
+      impl.require_idle(call);
+      impl.is_stepping = true;
+      if (impl.scaling) home_ = impl.scaling->home();
+    }
+    ~Stepping() {
+      impl_.is_stepping = false;
+      if (!done_ && impl_.scaling) impl_.scaling->set_home(std::move(home_));
+    }
+    Stepping(const Stepping&) = delete;
+    Stepping& operator=(const Stepping&) = delete;
+    void done() { done_ = true; }
+
+   private:
+    Impl& impl_;
+    std::shared_ptr<ocl::Context> home_;
+    bool done_ = false;
+  };
 
   void add(const Parameters& parameters, std::shared_ptr<const Rule> rule, double rate) {
     std::vector<Member> more;
@@ -349,6 +376,7 @@ Optimizer::Optimizer(const Parameters& parameters, std::shared_ptr<const Rule> r
 
 void Optimizer::add_group(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate) {
   require_made("add_group");
+  impl_->require_idle("add_group");
   if (!rule) throw Error("optimizer: a group without a rule");
   if (parameters.list().empty()) throw Error(fmt::format("{}: a group without parameters", rule->name()));
   require_positive_or_zero(rule->name(), "learning_rate", learning_rate);
@@ -382,11 +410,13 @@ void Optimizer::require_made(std::string_view call) const {
 
 Tensor Optimizer::step(const Tensor& loss, std::span<const Tensor> more) {
   require_made("step");
+  Impl::Stepping stepping(*impl_, "step");
   impl_->require_more(more);
   std::vector<Tensor> wanted(more.begin(), more.end());
   auto update = impl_->update(impl_->with_sums(impl_->gradients_of(loss)));
   wanted.push_back(loss);
   impl_->run(std::move(update), true, std::move(wanted));
+  stepping.done();
   return loss.detach();
 }
 Tensor Optimizer::step(const Tensor& loss, std::initializer_list<Tensor> more) {
@@ -395,6 +425,7 @@ Tensor Optimizer::step(const Tensor& loss, std::initializer_list<Tensor> more) {
 
 Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
   require_made("accumulate");
+  Impl::Stepping stepping(*impl_, "accumulate");
   impl_->require_more(more);
   const auto gradients = impl_->gradients_of(loss);
   std::vector<Tensor> wanted(more.begin(), more.end());
@@ -422,6 +453,7 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
     else
       member->sum.emplace(sum);
   }
+  stepping.done();
   return loss.detach();
 }
 Tensor Optimizer::accumulate(const Tensor& loss, std::initializer_list<Tensor> more) {
@@ -430,14 +462,17 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::initializer_list<Tensor> m
 
 void Optimizer::step() {
   require_made("step");
+  Impl::Stepping stepping(*impl_, "step");
   const auto gradients = impl_->with_sums(std::vector<Tensor>(impl_->members.size()));
   if (std::none_of(gradients.begin(), gradients.end(), [](const Tensor& sum) { return sum.defined(); }))
     throw Error(fmt::format("{}: step() without a loss, and nothing was accumulated", impl_->name));
   impl_->run(impl_->update(gradients), true);
+  stepping.done();
 }
 
 void Optimizer::apply(const std::vector<Tensor>& gradients) {
   require_made("apply");
+  Impl::Stepping stepping(*impl_, "apply");
   const auto& members = impl_->members;
   if (gradients.size() != members.size())
     throw Error(fmt::format("{}: {} gradients for {} parameters", impl_->name, gradients.size(), members.size()));
@@ -457,15 +492,18 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
     if (!is_floating(gradient.dtype)) throw DtypeError(text());
   }
   impl_->run(impl_->update(moving), false);
+  stepping.done();
 }
 
 void Optimizer::set_loss_scale(const LossScale& options) {
   require_made("set_loss_scale");
+  impl_->require_idle("set_loss_scale");
   const Tensor made = impl_->scaling ? impl_->scaling->made() : Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64);
   impl_->scaling.emplace(options, made);
 }
 void Optimizer::remove_loss_scale() {
   require_made("remove_loss_scale");
+  impl_->require_idle("remove_loss_scale");
   if (!impl_->scaling) return;
   std::vector<Tensor> made;
   for (const auto& member : impl_->members) made.push_back(impl_->made(member));
@@ -550,16 +588,20 @@ nn::NamedParameters Optimizer::parameters() const {
 
 void Optimizer::to(const Device& device) {
   require_made("to");
-  const auto move = [&](nn::Parameter parameter) { parameter.set(exec::copy_now(parameter.value(), device)); };
-  for (auto& member : impl_->members) {
-    for (auto& state : member.state) move(state);
-    if (member.sum) move(*member.sum);
+  impl_->require_idle("to");
+  std::vector<nn::Parameter> all;
+  for (const auto& member : impl_->members) {
+    all.insert(all.end(), member.state.begin(), member.state.end());
+    if (member.sum) all.push_back(*member.sum);
   }
-  if (!impl_->scaling) return;
-  impl_->scaling->to(device);
   std::vector<Tensor> spared;
-  for (const auto& member : impl_->members) spared.push_back(member.spared);
+  if (impl_->scaling) {
+    for (auto& part : impl_->scaling->parts()) all.push_back(part);
+    for (const auto& member : impl_->members) spared.push_back(member.spared);
+  }
+  auto copies = nn::copies_on(all, device);
   impl_->keep_spared(spared, [&](const Tensor& tensor) { return exec::copy_now(tensor, device); });
+  for (auto& [parameter, copy] : copies) parameter.set(copy);
 }
 
 std::size_t Optimizer::groups() const {
@@ -603,6 +645,7 @@ io::StateDict Optimizer::state_dict() const {
 
 void Optimizer::load_state_dict(const io::StateDict& state) {
   require_made("load_state_dict");
+  impl_->require_idle("load_state_dict");
   StateReader reader(state);
   const auto steps = reader.count("step");
   std::vector<std::pair<nn::Parameter, Tensor>> changes;

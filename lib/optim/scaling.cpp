@@ -4,7 +4,6 @@
 
 #include "clnet/device.h"
 #include "clnet/ops.h"
-#include "lib/exec/upload.h"
 #include "lib/optim/options.h"
 
 namespace clnet::optim {
@@ -74,10 +73,6 @@ Scaling::Changes Scaling::after(const Tensor& finite) const {
   changes.emplace_back(scale_, where(finite, where(grows, minimum(now * options_.growth, most), now), lower));
   changes.emplace_back(good_, where(grows, zeros_like(good), more));
   return changes;
-}
-
-void Scaling::to(const Device& device) {
-  for (auto* part : {&scale_, &good_, &made_}) part->set(exec::copy_now(part->value(), device));
 }
 
 io::StateDict Scaling::state_dict() const {

@@ -30,6 +30,9 @@ class Scaling {
   Tensor all_finite(const std::vector<Tensor>& gradients, const Devices& devices) const;
   /// To be called before anything is made of it: its state comes to `device` unless it is on one, or has been told.
   void settle(const std::shared_ptr<ocl::Context>& device);
+  /// Where its state is or comes to, for a step that fails: set_home() undoes settle(). Null: not known.
+  const std::shared_ptr<ocl::Context>& home() const { return home_; }
+  void set_home(std::shared_ptr<ocl::Context> home) { home_ = std::move(home); }
   /// Knows where the scale will be.
   exec::DeviceFinder finder() const { return {scale(), home_}; }
   /// A tensor made of it as it is on a device.
@@ -39,7 +42,8 @@ class Scaling {
   /// What a step does to the state.
   Changes after(const Tensor& finite) const;
 
-  void to(const Device& device);
+  /// All of its state.
+  std::vector<nn::Parameter> parts() const { return {scale_, good_, made_}; }
   io::StateDict state_dict() const;
   /// What load_state_dict() is to set, and the number of steps made; faults are the reader's.
   Changes read(StateReader& reader, std::int64_t& made) const;

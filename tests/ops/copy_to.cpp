@@ -370,3 +370,102 @@ TEST_CASE("two devices: several threads use both") {
   for (int i = 0; i < 4; ++i) running.push_back(std::async(std::launch::async, work, i));
   for (auto& each : running) CHECK(each.get() == expected);
 }
+
+TEST_CASE("a failed evaluation moves nothing to a device") {
+  TwoDevices two;
+  const Tensor a = copy_to(ones({64}), two.first).detach();
+  const Tensor x = Tensor::from(counted(64));
+  nn::Parameter p(Tensor::from(counted(64)));
+  const auto fail = [&](const auto& attempt) {
+    two.second.finish();
+    two.second.trim();
+    two.second.set_memory_limit(two.second.memory().in_use + 4096);
+    CHECK_THROWS_WITH(attempt(), Catch::Contains("out of memory"));
+    two.second.set_memory_limit(0);
+  };
+  const auto is_nowhere = [&](const Tensor& tensor) {
+    const DeviceScope scope(two.second);
+    const bool is_on_second = tensor.device() == two.second;
+    const DeviceScope back(two.first);
+    return is_on_second && tensor.device() == two.first;
+  };
+  SECTION("leaves and parameters") {
+    const auto large = [&] { return cumsum(x * p.value() + zeros({16384, 64}), 0); };
+    fail([&] {
+      const DeviceScope scope(two.second);
+      large().eval();
+    });
+    CHECK(is_nowhere(x));
+    CHECK(is_nowhere(p.value()));
+    CHECK_NOTHROW((x * p.value() + a).eval());
+    CHECK(x.device() == two.first);
+  }
+  SECTION("also those of another device") {
+    const Tensor y = x * 2.0;
+    fail([&] {
+      const Tensor there = copy_to(y, two.second);
+      eval({y, cumsum(there + zeros({16384, 64}), 0)});
+    });
+    CHECK(is_nowhere(x));
+    CHECK(is_nowhere(y));
+  }
+  SECTION("a compiled function") {
+    const auto f = compile([](const Tensor& in) { return cumsum(in + zeros({16384, 64}), 0); });
+    fail([&] {
+      const DeviceScope scope(two.second);
+      (void)f(x);
+    });
+    CHECK(is_nowhere(x));
+  }
+  SECTION("a loss scale") {
+    nn::Parameter w(Tensor::from(counted(64)));
+    optim::SGD sgd(optim::Parameters(nn::NamedParameters{{"w", w}}), {.learning_rate = 0.1});
+    sgd.set_loss_scale({.initial = 8});
+    const auto step = [&] { (void)sgd.step(sum(square(cumsum(w.value() + zeros({16384, 64}), 0)))).item<float>(); };
+    fail([&] {
+      const DeviceScope scope(two.second);
+      step();
+    });
+    CHECK_NOTHROW(step());
+    CHECK(sgd.loss_scale().device() == two.first);
+    CHECK(w.value().device() == two.first);
+  }
+}
+
+TEST_CASE("what depends on no device is computed on the current one, whatever else is evaluated") {
+  const TwoDevices two;
+  const Tensor a = copy_to(ones({4}), two.first).detach();
+  a.eval();
+  const Tensor t = randn({4}) * 3.0;
+  SECTION("an evaluation") {
+    const DeviceScope scope(two.second);
+    CHECK(t.device() == two.second);
+    eval({a * 2.0, t});
+    CHECK(t.device() == two.second);
+  }
+  SECTION("an evaluation on a device") {
+    eval(std::vector{t}, two.second);
+    CHECK(t.device() == two.second);
+  }
+  SECTION("a compiled function") {
+    const auto f = compile([](const Tensor& x, const Tensor& y) { return std::vector{x * 2.0, ones({4}) * 3.0 + y}; });
+    const Tensor none = Tensor::from({0.0F, 0.0F, 0.0F, 0.0F});
+    CHECK(f(a, none)[1].device() == two.first);
+    const Tensor other = Tensor::from({0.0F, 0.0F, 0.0F, 0.0F});
+    const DeviceScope scope(two.second);
+    CHECK(f(a, other)[1].device() == two.second);
+  }
+}
+
+TEST_CASE("a value on another device than asked for is an error, evaluated or not") {
+  const TwoDevices two;
+  const Tensor x = copy_to(ones({4}), two.first).detach();
+  x.eval();
+  const Tensor y = x * 2.0, other = randn({4}) * 3.0;
+  CHECK_THROWS_WITH(eval(std::vector{y}, two.second), Catch::Contains("copy_to() copies values"));
+  y.eval();
+  CHECK_NOTHROW(eval(std::vector{y}, two.first));
+  CHECK_THROWS_WITH(eval(std::vector{y}, two.second), Catch::Contains("copy_to() copies values"));
+  CHECK_THROWS_WITH(eval(std::vector{y, other}, two.second), Catch::Contains("copy_to() copies values"));
+  CHECK(other.device() == two.first);
+}

@@ -575,3 +575,55 @@ TEST_CASE("updates and reports see no device of what came along unasked") {
     }
   }
 }
+
+TEST_CASE("a handle in a graph that is cut there hides no second device") {
+  const Device first = Device::current(), second = test::second_device();
+  const auto there = [](const Tensor& x, const Device& device) { return copy_to(x, device).detach(); };
+  for (const bool held : {true, false}) {
+    CAPTURE(held);
+    const Tensor a = there(ones({8, 16}), first), b = there(ones({8, 16}), second), v = there(ones({16, 4}), second);
+    SECTION("an operation on both sides of it") {
+      const Tensor z = ones({8, 16}) * 2.0;
+      Tensor d = softmax(b * z + 1.0, 1);
+      const Tensor y = sum(matmul(d, v));
+      if (!held) d = {};
+      y.eval();
+      const Tensor g = gradients(y, {v})[0], u = z * a;
+      CHECK_THROWS_WITH(eval({g, u}), Catch::Contains("copy_to() copies values"));
+    }
+    SECTION("a copy before it") {
+      const Tensor z = ones({8, 16}) * 2.0;
+      Tensor d = copy_to(a * z, second);
+      const Tensor y = sum(d * b);
+      if (!held) d = {};
+      y.eval();
+      const Tensor g = gradients(y, {b})[0], u = z * b;
+      const DeviceScope scope(second);
+      CHECK_THROWS_WITH(eval({g, u}), Catch::Contains("copy_to() copies values"));
+    }
+    SECTION("an operation of no device beside it") {
+      Tensor h = copy_to(a * 2.0, second);
+      const Tensor y = sum(h * b);
+      if (!held) h = {};
+      y.eval();
+      const Tensor g = gradients(y, {b})[0], t = randn({8, 16}) * 3.0;
+      eval({g, t});
+      CHECK(t.device() == first);
+      CHECK_NOTHROW((t + a).eval());
+    }
+  }
+}
+
+TEST_CASE("any number of handles of views hides no label") {
+  for (const bool held : {true, false}) {
+    CAPTURE(held);
+    const Tensor all = Tensor::from(std::vector<std::int64_t>{7, 1, 2, 3}, {4, 1}),
+                 rows = Tensor::from(std::vector<std::int64_t>{0, 1});
+    std::vector<Tensor> views{index_select(all, 0, rows)};
+    for (int i = 0; i < 80; ++i) views.push_back(reshape(views.back(), i % 2 == 0 ? Shape{1, 2} : Shape{2, 1}));
+    const Tensor labels = cast(reshape(views.back(), {2}), Dtype::i32);
+    if (!held) views.clear();
+    labels.eval();
+    CHECK_THROWS_WITH(cross_entropy(zeros({2, 3}), labels), Catch::Contains("label 7 of sample 0 is no class"));
+  }
+}

@@ -37,7 +37,7 @@ struct KVCache {
   std::int64_t length = 0;  ///< positions so far; 0 restarts
   std::int64_t capacity() const { return k.value().size(2); }
   /// Row i of the batch continues the former row rows[i], for `rows` {batch}, i32 or i64. Throws ShapeError and DtypeError for
-  /// others.
+  /// others. An exception changes nothing.
   CLNET_API void reorder(const Tensor& rows);
 };
 /// Keys and values of a memory, for MultiheadAttention::step(): {batch, heads, length, width}.

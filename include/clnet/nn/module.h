@@ -252,7 +252,7 @@ class CLNET_API Module {
   }
   template <detail::NoName T, class F>
   Hook on_forward(T, F hook) const = delete;  // on_forward("0", hook)
-  /// Copies all parameters and buffers to a device.
+  /// Copies all parameters and buffers to a device, those that are not there. An exception changes none.
   void to(const Device& device);
   /// The number of elements of all parameters, each counted once.
   std::int64_t parameter_count() const;

@@ -49,7 +49,8 @@ class CLNET_API Parameter {
   /// `update` builds graph of the same spec. It must not evaluate, set parameters, or keep tensors of `value`'s graph. It may be
   /// called more than once, and by several threads that evaluate one graph. Under compile() existing tensors (inputs, parameters,
   /// tensors from outside) are followed in every call: value() has the new value after the call. Error where the function under
-  /// compile() evaluates `value` itself. Call it before another thread evaluates `value`.
+  /// compile() evaluates `value` itself, within another update and within on_compile()'s function. Call it before another thread
+  /// evaluates `value`.
   void follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update);
   /// Freezes the parameter, under all its names: optimizers leave it unchanged. gradients() returns its gradient as before.
   void freeze(bool on = true);

@@ -68,7 +68,7 @@ struct DecoderCache {
   /// KVCache::reorder() of the positions so far. The memory stays, so a row continues another one of the same memory.
   void reorder(const Tensor& rows) { target.reorder(rows); }
 };
-/// reorder() of the caches of all layers, as beam search needs it.
+/// reorder() of the caches of all layers, as beam search needs it. An exception changes none.
 CLNET_API void reorder(std::vector<KVCache>& caches, const Tensor& rows);
 CLNET_API void reorder(std::vector<DecoderCache>& caches, const Tensor& rows);
 

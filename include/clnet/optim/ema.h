@@ -43,7 +43,8 @@ class CLNET_API EMA {
   bool swapped() const;
   /// Whether all averages are of parameters of this module or a copy that shares them, under any names.
   bool made_for(const nn::Module& module) const;
-  /// Copies the averages to a device; call the module's own to(device) first. Throws Error while they are swapped.
+  /// Copies the averages to a device; call the module's own to(device) first. Throws Error while they are swapped. An
+  /// exception changes none.
   void to(const Device& device);
   /// Sets the module's parameters to the averages permanently.
   void apply_to_module();

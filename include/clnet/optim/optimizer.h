@@ -52,8 +52,8 @@ class CLNET_API Optimizer {
   Optimizer(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate, const Clipping& clipping = {});
   explicit operator bool() const { return impl_ != nullptr; }
 
-  /// Adds a group with its own rule and rate. Throws Error for a parameter that is in the optimizer already, under any name, and
-  /// for a name that is taken.
+  /// Adds a group with its own rule and rate. Throws Error for a parameter that is in the optimizer already, under any name, for
+  /// a name that is taken, and within a step of this optimizer.
   void add_group(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate);
 
   /// One step down the gradient of `loss` (one element). It enqueues the loss, the new parameters, updates of running statistics
@@ -118,7 +118,7 @@ class CLNET_API Optimizer {
   std::int64_t steps() const;
   /// All parameters, group by group.
   nn::NamedParameters parameters() const;
-  /// Copies the states of all parameters to a device; call the module's own to(device) first.
+  /// Copies the states of all parameters to a device; call the module's own to(device) first. An exception changes none.
   void to(const Device& device);
   /// Whether all parameters belong to this module or a copy that shares them, under any names.
   bool made_for(const nn::Module& module) const;

@@ -96,6 +96,7 @@ class Known {
     }
     if (!node.op || node.inputs.empty() || is_lent(value.get())) return std::nullopt;
     if (node.is_view()) {  // one that has a value
+      ++left_;             // as root_of() counts none
       const auto& alias = *node.aliases[static_cast<std::size_t>(output_of(root))];
       for (auto& place : places) place += alias.offset;
       return at(Tensor(node.inputs[alias.input]), std::move(places));
