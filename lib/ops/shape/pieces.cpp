@@ -138,9 +138,4 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, Indexing indexi
   return grids;
 }
 
-Tensor Tensor::operator[](const Tensor& indices) const {
-  require_defined("x[...]", {{"x", *this}, {"indices", indices}});
-  return index_select(0, indices);
-}
-
 }  // namespace clnet
