@@ -181,6 +181,7 @@ std::vector<Item> items() {
     list.push_back(backward(c, Gradient::weights));
   }
   for (auto& item : memory_items()) list.push_back(std::move(item));
+  for (auto& item : function_items()) list.push_back(std::move(item));
   for (const auto& net : networks) {
     const bool photos = net.size > 100;
     for (std::int64_t batch : {1, photos ? 16 : 64}) {

@@ -19,9 +19,11 @@ struct Item {
   std::function<Run()> prepare;
 };
 
-/// All items, in the order of --list; those bound by memory are in bench_memory.cpp, the models at their end in bench_models.cpp.
+/// All items, in the order of --list; those bound by memory are in bench_memory.cpp, functions in
+/// bench_functions.cpp, the models at their end in bench_models.cpp.
 std::vector<Item> items();
 std::vector<Item> memory_items();
+std::vector<Item> function_items();
 std::vector<Item> model_items();
 
 struct Result {

@@ -176,6 +176,7 @@ constexpr const char* examples = R"(Items:
   batch-norm-CHANNELS-SIZE-bB-train, layer-norm-ROWS-WIDTH-...
                                    normalisations, train: the result and all gradients
   elementwise-FUNCTION-1m          a function of a million elements (2^20); relu-64m, rand-1m and so on: what they say
+  function-NAME-...                of a million elements, or as many results; -train: the result and the first input's gradient
   embedding-ROWS-WIDTH-bB-...      B rows of a table, and the table's gradient
   adam-25m                         a step of Adam with a given gradient
   NET-forward-bB                   a network's output from images on the device

@@ -191,7 +191,9 @@ class CLNET_API Tensor {
   /// view where possible, and compiles one plan per index; use narrow() there.
   Tensor operator[](std::int64_t element) const { return (*this)[{Index(element)}]; }
   Tensor operator[](std::initializer_list<Index> parts) const;
-  /// The parts at the indices (i32 or i64) along the first dimension: index_select(x, 0, indices).
+  /// The parts at the indices (i32 or i64) along the first dimension: index_select(x, 0, indices). With a mask (bool) of x's
+  /// first extents: the parts where it is true, in order. That evaluates the mask at once, and is an Error inside compile().
+  /// Throws ShapeError for a mask of other extents.
   Tensor operator[](const Tensor& indices) const;
 
   /// Computes the value, waits for it and converts it to T: float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t

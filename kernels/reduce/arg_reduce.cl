@@ -11,11 +11,11 @@ kernel void arg_reduce(IN(x), EARLIER_PARAMETER OUT(best), OUT(where), const int
   int found = from;
   VALUE(x) value = LOAD(x, first + from * inner);
   for (int i = from + 1; i < to; ++i) {
+    // Without a branch, so that neighbours become a vector.
     const VALUE(x) candidate = LOAD(x, first + i * inner);
-    if (BETTER(candidate, value)) {
-      value = candidate;
-      found = i;
-    }
+    const int better = BETTER(candidate, value);
+    value = better ? candidate : value;
+    found = better ? i : found;
   }
   STORE(best, output, value);
   STORE(where, output, ORIGIN(first + found * inner, found));

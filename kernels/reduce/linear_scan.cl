@@ -14,9 +14,17 @@ kernel void linear_scan(IN(a), IN(b), OUT(y), const int lines, const int length,
 #else
   float value = 0;
 #endif
-  if (begin > 0) value = LOAD(y, i - step);
-  for (int at = begin; at < end; ++at, i += step) {
-    value = at == 0 ? LOAD(b, i) : LOAD(a, i) * value + LOAD(b, i);
+  int at = begin;
+  if (begin > 0) {
+    value = LOAD(y, i - step);
+  } else {
+    // The first a is read by nobody.
+    value = LOAD(b, i);
+    STORE(y, i, value);
+    ++at, i += step;
+  }
+  for (; at < end; ++at, i += step) {
+    value = LOAD(a, i) * value + LOAD(b, i);
     STORE(y, i, value);
   }
 }

@@ -54,7 +54,7 @@ Tensor Tensor::cumprod(int dim) const { return clnet::cumprod(*this, dim); }
 Tensor Tensor::cumsum(int dim) const { return clnet::cumsum(*this, dim); }
 Tensor Tensor::deg2rad() const { return clnet::deg2rad(*this); }
 Tensor Tensor::diag(std::int64_t offset) const { return clnet::diag(*this, offset); }
-Tensor Tensor::diag_embed() const { return clnet::diag_embed(*this); }
+Tensor Tensor::diag_embed(std::int64_t offset, int dim1, int dim2) const { return clnet::diag_embed(*this, offset, dim1, dim2); }
 Tensor Tensor::diagonal(std::int64_t offset, int dim1, int dim2) const { return clnet::diagonal(*this, offset, dim1, dim2); }
 Tensor Tensor::diff(int order, int dim) const { return clnet::diff(*this, order, dim); }
 Tensor Tensor::digamma() const { return clnet::digamma(*this); }
@@ -95,6 +95,8 @@ Tensor Tensor::heaviside(double b) const { return clnet::heaviside(*this, b); }
 Tensor Tensor::histc(std::int64_t bins, double low, double high) const { return clnet::histc(*this, bins, low, high); }
 Tensor Tensor::hypot(const Tensor& b) const { return clnet::hypot(*this, b); }
 Tensor Tensor::hypot(double b) const { return clnet::hypot(*this, b); }
+Tensor Tensor::i0() const { return clnet::i0(*this); }
+Tensor Tensor::i1() const { return clnet::i1(*this); }
 Tensor Tensor::index_add(int dim, const Tensor& indices, const Tensor& source, double alpha) const { return clnet::index_add(*this, dim, indices, source, alpha); }
 Tensor Tensor::index_copy(int dim, const Tensor& indices, const Tensor& source) const { return clnet::index_copy(*this, dim, indices, source); }
 Tensor Tensor::index_fill(int dim, const Tensor& indices, double value) const { return clnet::index_fill(*this, dim, indices, value); }
@@ -155,6 +157,7 @@ SortResult Tensor::nanmedian(int dim, bool keepdim) const { return clnet::nanmed
 Tensor Tensor::nansum(const Dims& dims, bool keepdim) const { return clnet::nansum(*this, dims, keepdim); }
 Tensor Tensor::narrow(int dim, const Tensor& start, std::int64_t length) const { return clnet::narrow(*this, dim, start, length); }
 Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length) const { return clnet::narrow(*this, dim, start, length); }
+Tensor Tensor::nextafter(const Tensor& b) const { return clnet::nextafter(*this, b); }
 Tensor Tensor::nonzero() const { return clnet::nonzero(*this); }
 Tensor Tensor::norm(double p, const Dims& dims, bool keepdim) const { return clnet::norm(*this, p, dims, keepdim); }
 Tensor Tensor::not_equal(const Tensor& b) const { return clnet::not_equal(*this, b); }
@@ -221,7 +224,9 @@ Tensor Tensor::trunc() const { return clnet::trunc(*this); }
 std::vector<Tensor> Tensor::unbind(int dim) const { return clnet::unbind(*this, dim); }
 Tensor Tensor::unflatten(int dim, const std::vector<std::int64_t>& extents) const { return clnet::unflatten(*this, dim, extents); }
 UniqueResult Tensor::unique() const { return clnet::unique(*this); }
+UniqueResult Tensor::unique(int dim) const { return clnet::unique(*this, dim); }
 UniqueResult Tensor::unique_consecutive() const { return clnet::unique_consecutive(*this); }
+UniqueResult Tensor::unique_consecutive(int dim) const { return clnet::unique_consecutive(*this, dim); }
 Tensor Tensor::unsqueeze(int dim) const { return clnet::unsqueeze(*this, dim); }
 Tensor Tensor::var(const Dims& dims, int correction, bool keepdim) const { return clnet::var(*this, dims, correction, keepdim); }
 Tensor Tensor::xlog1py(const Tensor& b) const { return clnet::xlog1py(*this, b); }

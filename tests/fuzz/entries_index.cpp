@@ -256,6 +256,12 @@ bool add_bernoulli(Generator& g) {
   return true;
 }
 
+bool add_poisson(Generator& g) {
+  const auto rates = g.leaf(g.shape(static_cast<int>(g.choose().integer(0, 3))), g.float_dtype(), {0, 30});
+  g.add("poisson", "poisson($0)", {rates}, [](const Tensors& in) { return poisson(in[0]); }, {0, 80});
+  return true;
+}
+
 bool add_multinomial(Generator& g) {
   const auto n = g.sizes().integer(1, 20), count = g.sizes().integer(1, n);
   const bool replacement = g.choose().chance(0.5);
@@ -414,6 +420,7 @@ std::vector<Entry> index_entries() {
       {"randperm", 0.3, add_randperm},
       {"bernoulli", 0.3, add_bernoulli},
       {"multinomial", 0.3, add_multinomial},
+      {"poisson", 0.3, add_poisson},
       {"dropout1d", 0.3, [](Generator& g) { return add_drop(g, "dropout1d", dropout1d, 3); }},
       {"dropout2d", 0.4, [](Generator& g) { return add_drop(g, "dropout2d", dropout2d, 4); }},
       {"dropout3d", 0.3, [](Generator& g) { return add_drop(g, "dropout3d", dropout3d, 5); }},

@@ -86,7 +86,8 @@ bool picks_largest(const Tensor& value) {
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
     if (!node->op) return false;
     const auto name = node->op->name();
-    return name.starts_with("max_pool2d") || name == "argsort" || name == "cummax" || name == "cummin" || name == "searchsorted";
+    return name.starts_with("max_pool2d") || name == "argsort" || name == "topk" || name == "poisson" || name == "cummax" ||
+           name == "cummin" || name == "searchsorted";
   });
 }
 

@@ -35,6 +35,11 @@ Arrays cumsum(const Call& call) {
 
 Arrays argsort(const Call& call) { return {reference::argsort(call.in[0], dim_of(call), call.flag("descending"))}; }
 
+Arrays topk(const Call& call) {
+  const int dim = dim_of(call);
+  return {reference::first_of(reference::argsort(call.in[0], dim, call.flag("descending")), dim, call.integer("count"))};
+}
+
 /// Which pick of its line is the last one to each place.
 Arrays last_picks(const Call& call) {
   Array y(call.shape());
@@ -113,9 +118,16 @@ Arrays ctc_gradient(const Call& call) {
 }  // namespace
 
 Meanings index_meanings() {
-  return {{"cumsum", {cumsum, false, 2}},     {"argsort", {argsort, true}},       {"scatter_reduce", {scatter_reduce, false, 4}},
-          {"last_picks", {last_picks, true}}, {"randint", {randint, true}},       {"place_among", {place_among, true}},
-          {"resample", {resample}},           {"ctc_loss", {ctc_loss, false, 4}}, {"ctc_gradient", {ctc_gradient, false, 4}}};
+  return {{"cumsum", {cumsum, false, 2}},
+          {"argsort", {argsort, true}},
+          {"topk", {topk, true}},
+          {"scatter_reduce", {scatter_reduce, false, 4}},
+          {"last_picks", {last_picks, true}},
+          {"randint", {randint, true}},
+          {"place_among", {place_among, true}},
+          {"resample", {resample}},
+          {"ctc_loss", {ctc_loss, false, 4}},
+          {"ctc_gradient", {ctc_gradient, false, 4}}};
 }
 
 }  // namespace clnet::fuzz

@@ -57,6 +57,7 @@ class Names(unittest.TestCase):
         self.expect("gather-1-1m", "gather", dim=1)
         self.expect("embedding-50000-512-b8192-backward", "embedding", rows=50000, width=512, count=8192, what="backward")
         self.expect("adam-25m", "optimizer")
+        self.expect("function-sort-dim1-train", "function", function="sort-dim1", what="train")
 
     def test_others(self):
         self.expect("keras-cnn-train-b32", "network", network="keras-cnn", what="train", batch=32)

@@ -27,8 +27,6 @@ NAMES = {"F32": "f32", "I64": "i64", "I32": "i32", "U8": "u8", "I8": "i8", "BOOL
 PLACES = {"device", "layout", "pin_memory", "generator", "memory_format"}
 # clnet's logic takes bool alone, for which PyTorch takes any dtype.
 OF_BOOL = {"logical_and", "logical_or", "logical_not", "logical_xor"}
-# The second argument is numbers of the host in clnet, without a gradient.
-OF_NUMBERS = {"quantile", "nanquantile"}
 LIMIT = 1 << 16
 
 
@@ -227,7 +225,7 @@ class Maker:
         args_json = [as_json(value) for value in args]
         kwargs_json = {key: as_json(value) for key, value in kwargs.items()}
         plain = [self.plain(tensor) for tensor in given]
-        wants = [t.requires_grad and t.is_floating_point() and not (i == 1 and op.name in OF_NUMBERS) for i, t in enumerate(given)]
+        wants = [t.requires_grad and t.is_floating_point() for i, t in enumerate(given)]
         outputs, output_gradients, gradients = self.compute(op, args, kwargs, plain, wants, torch.float64, None)
         try:
             single = self.compute(op, args, kwargs, plain, wants, torch.float32, output_gradients)

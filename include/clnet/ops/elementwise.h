@@ -193,7 +193,7 @@ CLNET_API Tensor atanh(const Tensor& x);
 CLNET_API Tensor exp2(const Tensor& x);
 CLNET_API Tensor log10(const Tensor& x);
 CLNET_API Tensor logit(const Tensor& x);  ///< log(x / (1 - x)), the inverse of sigmoid(); NaN outside of 0..1
-/// The same of x limited to eps..1 - eps. Throws Error for eps outside of 0..0.5.
+/// The same of x limited to eps..1 - eps. Above 0.5 x becomes eps below eps, else 1 - eps. Throws Error for a negative eps.
 CLNET_API Tensor logit(const Tensor& x, double eps);
 CLNET_API Tensor lgamma(const Tensor& x);   ///< log(|gamma(x)|)
 CLNET_API Tensor digamma(const Tensor& x);  ///< the derivative of lgamma(); NaN at -1, -2, ...
@@ -202,7 +202,12 @@ CLNET_API Tensor polygamma(std::int64_t order, const Tensor& x);
 CLNET_API Tensor erf(const Tensor& x);
 CLNET_API Tensor erfc(const Tensor& x);    ///< 1 - erf(x)
 CLNET_API Tensor erfinv(const Tensor& x);  ///< the inverse of erf(); NaN outside of -1..1
-CLNET_API Tensor sinc(const Tensor& x);    ///< sin(pi x) / (pi x), 1 at 0
+CLNET_API Tensor i0(const Tensor& x);      ///< the modified Bessel function of the first kind, of order 0
+CLNET_API Tensor i1(const Tensor& x);      ///< the same of order 1
+/// The neighbour of a, in direction of b, among the numbers of their dtype; b where they are equal. The gradient goes to a
+/// where they differ. Both have one floating dtype.
+CLNET_API Tensor nextafter(const Tensor& a, const Tensor& b);
+CLNET_API Tensor sinc(const Tensor& x);  ///< sin(pi x) / (pi x), 1 at 0
 CLNET_API Tensor deg2rad(const Tensor& x);
 CLNET_API Tensor rad2deg(const Tensor& x);
 CLNET_API Tensor floor(const Tensor& x);

@@ -37,9 +37,10 @@ struct GridSampleOptions {
   /// -1 and 1 are the centres of the first and the last pixel, instead of their outer edges.
   bool align_corners = false;
 };
-/// Samples x {N, C, H, W} at grid {N, h, w, 2} of places (column, row) from -1 to 1: {N, C, h, w}, as torch's grid_sample.
-/// Gradients go to both, and are the same at every run. Floating dtypes, both one. Throws ShapeError for shapes that do not fit
-/// and an image without pixels, Error for another mode.
+/// Samples x {N, C, H, W} at grid {N, h, w, 2} of places (column, row) from -1 to 1: {N, C, h, w}, as torch's grid_sample. Also
+/// volumes {N, C, D, H, W} at {N, d, h, w, 3}, of which bilinear takes eight elements, bicubic 64. Gradients go to both, and are
+/// the same at every run. Floating dtypes, both one. Throws ShapeError for shapes that do not fit and an image without pixels,
+/// Error for another mode.
 CLNET_API Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options = {});
 /// The grid for grid_sample() of theta {N, 2, 3}: {N, H, W, 2} for size {N, C, H, W}. Of theta {N, 3, 4}: {N, D, H, W, 3} for
 /// size {N, C, D, H, W}. Floating dtypes. Throws ShapeError for shapes that do not fit.

@@ -69,10 +69,10 @@ CLNET_API Tensor scatter_nd(const Tensor& x, const Tensor& indices, const Tensor
 
 // ---- Counts
 
-/// How often 0, 1, ... appear in x {n} of i32 or i64, as i64. With `weights` {n}, their sums, in their dtype; bool is a
-/// DtypeError. With `length` the result has that many places, and other elements of x count nowhere. Without it x is evaluated:
-/// the result reaches to its largest element, and has `min_length` places at least. Then a negative element is an Error, and so
-/// is a call inside compile().
+/// How often 0, 1, ... appear in x {n} of i32 or i64, as i64. With `weights` {n}, their sums in f32; bool is
+/// a DtypeError. With `length` the result has that many places, and other elements of x count nowhere. Without
+/// it x is evaluated: the result reaches to its largest element, and has `min_length` places at least. Then a negative element is
+/// an Error, and so is a call inside compile().
 CLNET_API Tensor bincount(const Tensor& x, const Tensor& weights = {}, std::int64_t min_length = 0,
                           std::optional<std::int64_t> length = std::nullopt);
 /// How many elements of x lie in each of `bins` equal parts of low..high, in x's dtype. The last part has its end, too. Elements
@@ -117,11 +117,16 @@ CLNET_API Tensor quantile(const Tensor& x, double q, std::optional<int> dim = st
                           QuantileInterpolation interpolation = QuantileInterpolation::linear);
 CLNET_API Tensor quantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim = std::nullopt,
                           bool keepdim = false, QuantileInterpolation interpolation = QuantileInterpolation::linear);
+/// The same for q {} or {n}, in x's dtype, to which a gradient goes, too. A q outside 0..1 gives NaN.
+CLNET_API Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int> dim = std::nullopt, bool keepdim = false,
+                          QuantileInterpolation interpolation = QuantileInterpolation::linear);
 /// The same of the elements that are not NaN; NaN where there are none.
 CLNET_API Tensor nanquantile(const Tensor& x, double q, std::optional<int> dim = std::nullopt, bool keepdim = false,
                              QuantileInterpolation interpolation = QuantileInterpolation::linear);
 CLNET_API Tensor nanquantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim = std::nullopt,
                              bool keepdim = false, QuantileInterpolation interpolation = QuantileInterpolation::linear);
+CLNET_API Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int> dim = std::nullopt, bool keepdim = false,
+                             QuantileInterpolation interpolation = QuantileInterpolation::linear);
 /// How many elements of `sorted` come before each of `values`, as i64; with `right`, before or equal to it. `sorted` ascends
 /// along its last dimension; it is one line for all values, or has their other extents (ShapeError otherwise). NaN is larger than
 /// any number. Both have one dtype. No gradient.
@@ -145,5 +150,9 @@ struct UniqueResult {
 CLNET_API UniqueResult unique(const Tensor& x);
 /// The first element of each run of equal ones, in row-major order.
 CLNET_API UniqueResult unique_consecutive(const Tensor& x);
+/// The same of the slices along `dim`: inverse and counts are of slices. Their order is that of the first elements that differ.
+/// Throws ShapeError for slices without elements.
+CLNET_API UniqueResult unique(const Tensor& x, int dim);
+CLNET_API UniqueResult unique_consecutive(const Tensor& x, int dim);
 
 }  // namespace clnet

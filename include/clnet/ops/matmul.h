@@ -32,12 +32,16 @@ CLNET_API Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, doubl
 CLNET_API Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, double beta = 1, double alpha = 1);
 /// Sums over the last `dims` dimensions of a and the first of b, in order.
 CLNET_API Tensor tensordot(const Tensor& a, const Tensor& b, int dims = 2);
-/// Sums over dimensions dims_a[i] of a and dims_b[i] of b. Throws ShapeError where their extents differ.
+/// Sums over dimensions dims_a[i] of a and dims_b[i] of b. An extent of 1 broadcasts. Throws ShapeError where they differ
+/// otherwise.
 CLNET_API Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& dims_a, const std::vector<int>& dims_b);
 /// Kronecker's product: extents are multiplied. The shorter shape gets ones in front.
 CLNET_API Tensor kron(const Tensor& a, const Tensor& b);
 /// The cross product of vectors of 3 along `dim`; the shapes broadcast. Throws ShapeError for other extents.
 CLNET_API Tensor cross(const Tensor& a, const Tensor& b, int dim = -1);
+/// The product of two matrices or more, in the order of the fewest multiplications. The first may be a row {K}, the last a column
+/// {K}; the result drops that dimension. Throws ShapeError for others.
+CLNET_API Tensor multi_dot(const std::vector<Tensor>& tensors);
 /// The outer product {M, N} of {M} and {N}. Throws ShapeError for other ranks.
 CLNET_API Tensor outer(const Tensor& a, const Tensor& b);
 /// x weight^T + bias for x {..., in}, weight {out, in} and bias {out}; an undefined bias adds nothing. Throws ShapeError

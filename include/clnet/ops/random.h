@@ -38,6 +38,9 @@ CLNET_API Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape
 CLNET_API Tensor randperm(std::int64_t count);
 /// 1 with the probability of each element (floating), else 0, in its dtype. No gradient.
 CLNET_API Tensor bernoulli(const Tensor& probabilities);
+/// Numbers of events of Poisson's distribution, with the mean of each element (floating), in its dtype. No gradient. A negative
+/// mean and NaN give NaN.
+CLNET_API Tensor poisson(const Tensor& rates);
 /// `count` i64 indices, drawn from each line of `weights` {n} or {rows, n} of a floating dtype; weights need not add up to 1.
 /// Without replacement an index comes once, and one of weight 0 after all others. Throws ShapeError for other shapes and counts,
 /// Unsupported for n above 2^24.

@@ -69,6 +69,10 @@ CLNET_API Tensor cumsum(const Tensor& x, int dim);
 /// Running products; dtypes as in cumsum(). Derivatives of any order are right with any number of zeros.
 CLNET_API Tensor cumprod(const Tensor& x, int dim);
 
+/// Vandermonde's matrices of x {..., m}: {..., m, n} of its elements' powers n - 1 to 0, or (increasing) 0 to n - 1. Without n,
+/// of m. Dtypes as in cumsum(). A scalar is a line of one element. Throws ShapeError for a
+/// negative n.
+CLNET_API Tensor vander(const Tensor& x, std::optional<std::int64_t> n = std::nullopt, bool increasing = false);
 /// The largest (smallest) element so far along a dimension, and its i64 index: of equal ones the last. NaN stays once it is
 /// there. The gradient goes to that element. For any dtype. Throws ShapeError for a dimension out of range.
 CLNET_API SortResult cummax(const Tensor& x, int dim);
@@ -85,7 +89,9 @@ CLNET_API Tensor dist(const Tensor& a, const Tensor& b, double p = 2);
 CLNET_API Tensor cosine_similarity(const Tensor& a, const Tensor& b, int dim = 1, double eps = 1e-8);
 /// norm() of a - b + eps over the last dimension.
 CLNET_API Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, bool keepdim = false);
-/// The norms of all differences of rows: a {..., M, K}, b {..., N, K} give {..., M, N}. Leading dimensions broadcast.
+/// The norms of all differences of rows: a {..., M, K}, b {..., N, K} give {..., M, N}. Leading dimensions broadcast. As in
+/// PyTorch, p = 2 of more than 25 rows is computed from the rows' products, by which small distances of large vectors are less
+/// exact.
 CLNET_API Tensor cdist(const Tensor& a, const Tensor& b, double p = 2);
 /// x / max(norm(x, p, {dim}, true), eps).
 CLNET_API Tensor normalize(const Tensor& x, double p = 2, int dim = 1, double eps = 1e-12);

@@ -58,6 +58,10 @@ CLNET_API std::vector<Tensor> tensor_split(const Tensor& x, std::int64_t section
 CLNET_API std::vector<Tensor> tensor_split(const Tensor& x, const std::vector<std::int64_t>& places, int dim = 0);
 /// The parts x[..., i, ...] along a dimension, without it.
 CLNET_API std::vector<Tensor> unbind(const Tensor& x, int dim = 0);
+/// x with ones in front, up to so many dimensions. In three, a vector lies along the second, and a matrix along the first two.
+CLNET_API Tensor atleast_1d(const Tensor& x);
+CLNET_API Tensor atleast_2d(const Tensor& x);
+CLNET_API Tensor atleast_3d(const Tensor& x);
 /// The part x[..., index, ...] along a dimension, without it. Throws ShapeError where there is none.
 CLNET_API Tensor select(const Tensor& x, int dim, std::int64_t index);
 /// Elements start, start + step, ... before stop along one dimension. Negative positions count from the end; both are clamped.
@@ -96,8 +100,9 @@ CLNET_API Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, int di
 CLNET_API Tensor diagonal(const Tensor& x, std::int64_t offset = 0, int dim1 = 0, int dim2 = 1);
 /// For x {n}: a matrix of zeros with x on its diagonal, `offset` above the main one. For a matrix: that diagonal.
 CLNET_API Tensor diag(const Tensor& x, std::int64_t offset = 0);
-/// Matrices {..., n, n} of zeros with the last dimension of x {..., n} on their diagonals.
-CLNET_API Tensor diag_embed(const Tensor& x);
+/// Matrices of zeros with the last dimension of x {..., n} on the diagonals that lie `offset` above the main ones. Their rows and
+/// columns are dimensions dim1 and dim2 of the result. Throws ShapeError where these are one.
+CLNET_API Tensor diag_embed(const Tensor& x, std::int64_t offset = 0, int dim1 = -2, int dim2 = -1);
 /// The sum of a matrix's diagonal. Throws ShapeError for another rank.
 CLNET_API Tensor trace(const Tensor& x);
 /// The lower (upper) triangle of the last two dimensions, up to (from) the diagonal that lies `diagonal` above the main one.

@@ -63,6 +63,15 @@ CLNET_UNARY(digamma, {.torch = "digamma", .roundings = 20, .last_places = 10, .m
 CLNET_ROW(polygamma_row, "polygamma", 1, {.torch = "polygamma", .roundings = 40, .a = {0.5}}, Takes::floats, false, "clnet_polygamma(p0, p1, a)", [](const At& t) { return Tensors{t.g * polygamma_of(static_cast<int>(t.p[0]) + 1, t.a)}; }, Formula::composite, Precision::full)
 CLNET_UNARY(erfc, {.torch = "erfc", .roundings = 32, .last_places = 16, .method = true, .a = {-3, 3}}, Takes::floats, false, "erfc(a)", [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * -1.1283791670955126}; })
 CLNET_UNARY(erfinv, {.torch = "erfinv", .roundings = 16, .last_places = 12, .method = true, .a = {-0.9, 0.9}}, Takes::floats, false, "clnet_erfinv(a)", [](const At& t) { return Tensors{t.g * exp(square(t.y)) * 0.8862269254527580}; }, Formula::composite, Precision::full)
+CLNET_UNARY(i0, {.torch = "i0", .roundings = 16, .last_places = 10, .method = true, .a = {-9, 9}}, Takes::floats, false, "clnet_i0(a)", [](const At& t) { return Tensors{t.g * i1(t.a)}; }, Formula::composite, Precision::full)
+CLNET_UNARY(i1, {.torch = "special.i1", .roundings = 16, .last_places = 10, .method = true, .a = {-9, 9}}, Takes::floats, false, "clnet_i1(a)", [](const At& t) {
+      const Tensor none = eq(t.a, 0.0);
+      return Tensors{t.g * (i0(t.a) - where(none, 0.5, t.y / where(none, 1.0, t.a)))};
+    }, Formula::composite, Precision::full)
+CLNET_ROW(nextafter_row, "nextafter", 2, {.torch = "nextafter", .method = true}, Takes::floats, false, "clnet_nextafter(p0, p1, p2, a, b)", [](const At& t) {
+      return Tensors{where(eq(t.a, t.b), scalar_like(0, t.g), t.g), zeros_like(t.g)};
+    }, Formula::composite, Precision::widest)
+CLNET_ROW(poisson_row, "poisson", 2, {}, Takes::floats, false, "clnet_poisson(a, b)", nullptr)
 CLNET_UNARY(sinc, {.torch = "sinc", .roundings = 16, .last_places = 8, .method = true}, Takes::floats, false, "a == 0 ? 1.0f : sinpi(a) / (a * 3.14159265f)", [](const At& t) { return Tensors{t.g * sinc_slope(t.a, t.y)}; })
 CLNET_UNARY(deg2rad, {.torch = "deg2rad", .roundings = 2, .last_places = 1.5, .method = true}, Takes::floats, false, "a * 0.0174532925f", [](const At& t) { return Tensors{t.g * (std::numbers::pi / 180)}; })
 CLNET_UNARY(rad2deg, {.torch = "rad2deg", .roundings = 2, .last_places = 1.5, .method = true}, Takes::floats, false, "a * 57.2957795f", [](const At& t) { return Tensors{t.g * (180 / std::numbers::pi)}; })
@@ -118,6 +127,8 @@ Tensor polygamma_of(int order, const Tensor& x) {
 std::vector<Operation> function_rows() {
   auto rows = entries<FunctionTable>(std::make_integer_sequence<int, behind_functions - FunctionTable::before - 1>());
   rows.push_back(entry(polygamma_row));
+  rows.push_back(entry(nextafter_row));
+  rows.back().dtype_roundings = 3;
   return rows;
 }
 
@@ -130,13 +141,31 @@ Tensor polygamma(std::int64_t order, const Tensor& x) {
   return order == 0 ? digamma(x) : ops::polygamma_of(static_cast<int>(order), x);
 }
 
+Tensor poisson(const Tensor& rates) {
+  require_defined("poisson", {{"rates", rates}});
+  ops::require_floating("poisson", rates.spec());
+  // Between the numbers that rand() gives, so that none is 0 or 1.
+  const Tensor share = rand(rates.shape()) + 0x1p-25;
+  return cast(ops::binary(ops::poisson_row, ops::as_f32(stop_gradient(rates)), share), rates.dtype());
+}
+
+Tensor nextafter(const Tensor& a, const Tensor& b) {
+  require_defined("nextafter", {{"a", a}, {"b", b}});
+  ops::require_same_dtype("nextafter", a.spec(), b.spec());
+  // The bits of f32 that a dtype lacks; its smallest number with all digits, its smallest number.
+  std::vector<float> parameters{1, 0x1p-126F, 0x1p-149F};
+  if (a.dtype() == Dtype::f16) parameters = {0x1p13F, 0x1p-14F, 0x1p-24F};
+  if (a.dtype() == Dtype::bf16) parameters = {0x1p16F, 0x1p-126F, 0x1p-133F};
+  return ops::binary(ops::nextafter_row, a, b, std::move(parameters));
+}
+
 Tensor logit(const Tensor& x, double eps) {
   require_defined("logit", {{"x", x}});
   ops::require_floating("logit", x.spec());
-  if (!(eps >= 0 && eps <= 0.5)) throw Error(fmt::format("logit: eps {} is not 0 to 0.5", eps));
-  // At the bounds themselves there is a slope, as in PyTorch, and none beyond.
-  const Tensor wide = ops::as_f32(x), beyond = logical_or(less(wide, eps), greater(wide, 1 - eps));
-  return cast(logit(where(beyond, stop_gradient(clamp(wide, eps, 1 - eps)), wide)), x.dtype());
+  if (!(eps >= 0)) throw Error(fmt::format("logit: eps {} is not 0 or more", eps));
+  // At the bounds themselves there is a slope, as in PyTorch, and none beyond. The lower one counts before the upper one.
+  const Tensor wide = ops::as_f32(x), below = less(wide, eps), above = greater(wide, 1 - eps);
+  return cast(logit(where(below, eps, where(above, 1 - eps, wide))), x.dtype());
 }
 
 Tensor is_close(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {

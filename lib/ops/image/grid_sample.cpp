@@ -52,6 +52,13 @@ AxisTaps grid_taps(const Tensor& coordinates, std::int64_t extent, const GridSam
   }
 }
 
+/// The number of pixels of {N, C, ...}.
+std::int64_t image_size(const Shape& shape) {
+  std::int64_t count = 1;
+  for (int d = 2; d < shape.rank(); ++d) count *= shape[d];
+  return count;
+}
+
 /// The places of `extent` pixels from -1 to 1, along dimension `dim` of `dims` behind the first.
 Tensor centres(std::int64_t extent, bool align_corners, int dim, int dims) {
   const double last = align_corners ? (extent > 1 ? 1 : 0) : 1 - 1 / static_cast<double>(extent);
@@ -71,26 +78,42 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   require_defined(op, {{"x", x}, {"grid", grid}});
   require_floating(op, x.spec());
   require_same_dtype(op, x.spec(), grid.spec());
-  if (x.rank() != 4 || grid.rank() != 4 || grid.size(0) != x.size(0) || grid.size(3) != 2)
-    throw ShapeError(fmt::format("{}: x {} and grid {} must be {{N, C, H, W}} and {{N, h, w, 2}}", op, to_string(x.shape()),
-                                 to_string(grid.shape())));
-  if (x.size(2) == 0 || x.size(3) == 0) throw ShapeError(fmt::format("{}: {} has no pixels", op, to_string(x.spec())));
+  const int axes = x.rank() - 2;
+  if ((axes != 2 && axes != 3) || grid.rank() != x.rank() || grid.size(0) != x.size(0) || grid.size(-1) != axes)
+    throw ShapeError(
+        fmt::format("{}: x {} and grid {} must be {{N, C, H, W}} and {{N, h, w, 2}}, or {{N, C, D, H, W}} and {{N, d, "
+                    "h, w, 3}}",
+                    op, to_string(x.shape()), to_string(grid.shape())));
+  if (image_size(x.shape()) == 0) throw ShapeError(fmt::format("{}: {} has no pixels", op, to_string(x.spec())));
   const auto mode = options.mode;
   if (mode != Interpolation::nearest && mode != Interpolation::bilinear && mode != Interpolation::bicubic)
     throw Error(fmt::format("{}: the mode must be bilinear, nearest or bicubic", op));
-  const auto images = x.size(0), places = grid.size(1) * grid.size(2);
-  if (x.size(1) * images * places == 0) return zeros({images, x.size(1), grid.size(1), grid.size(2)}, x.dtype());
-  const Tensor wide = reshape(as_f32(grid), {images, places, 2});
-  const auto taps_along = [&](std::int64_t which, std::int64_t extent) {
-    return grid_taps(reshape(slice(wide, 2, which, which + 1), {images, 1, places}), extent, options);
-  };
-  AxisTaps columns = taps_along(0, x.size(3)), rows = taps_along(1, x.size(2));
-  const auto along = rows.weights.size(1), across = columns.weights.size(1);
-  for (auto* part : {&rows.places, &rows.inside, &rows.weights}) *part = reshape(*part, {images, along, 1, places});
-  for (auto* part : {&columns.places, &columns.inside, &columns.weights}) *part = reshape(*part, {images, 1, across, places});
-  const Tensor image = reshape(arange(images, 0, 1, Dtype::i32), {images, 1, 1, 1});
-  return reshape(sampled(op, x, rows, columns, image, {images, along * across, places}),
-                 {images, x.size(1), grid.size(1), grid.size(2)});
+  const auto images = x.size(0);
+  auto extents = grid.shape().extents();
+  extents.pop_back();
+  extents.insert(extents.begin() + 1, x.size(1));
+  const Shape shape(extents);
+  if (shape.numel() == 0) return zeros(shape, x.dtype());
+  const auto places = image_size(shape);
+  const Tensor wide = reshape(as_f32(grid), {images, places, axes});
+  // Each dimension's taps have one of their own; the grid's first coordinate is of the last dimension.
+  std::vector<AxisTaps> along;
+  std::int64_t taps = 1;
+  for (int d = 0; d < axes; ++d) {
+    const auto which = axes - 1 - d;
+    along.push_back(grid_taps(reshape(slice(wide, 2, which, which + 1), {images, 1, places}), x.size(d + 2), options));
+    const auto count = along.back().weights.size(1);
+    taps *= count;
+    std::vector<std::int64_t> own(static_cast<std::size_t>(axes) + 2, 1);
+    own.front() = images;
+    own[static_cast<std::size_t>(d) + 1] = count;
+    own.back() = places;
+    for (auto* part : {&along.back().places, &along.back().inside, &along.back().weights}) *part = reshape(*part, own);
+  }
+  std::vector<std::int64_t> ones_behind(static_cast<std::size_t>(axes) + 2, 1);
+  ones_behind.front() = images;
+  const Tensor image = reshape(arange(images, 0, 1, Dtype::i32), ones_behind);
+  return reshape(sampled(op, x, along, image, {images, taps, places}), shape);
 }
 
 Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {

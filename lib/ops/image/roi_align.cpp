@@ -92,7 +92,7 @@ Tensor roi_align(const Tensor& x, const Tensor& boxes, Pair output_size, const R
   for (auto* part : {&column_taps.places, &column_taps.inside, &column_taps.weights})
     *part = reshape(*part, {count, 1, across, 1, width});
   const Tensor image = reshape(cast(column(0), Dtype::i32), {count, 1, 1, 1, 1});
-  return reshape(sampled(op, x, row_taps, column_taps, image, {count, along * across, height * width}), result);
+  return reshape(sampled(op, x, {row_taps, column_taps}, image, {count, along * across, height * width}), result);
 }
 
 }  // namespace clnet

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/launch/recorder.h"
@@ -12,6 +14,7 @@
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
 #include "lib/ops/loops.h"
+#include "lib/ops/rows.h"
 
 namespace clnet::ops {
 
@@ -19,14 +22,18 @@ namespace {
 
 void record_taps(exec::Recorder& recorder, bool dot) {
   const auto &x = recorder.spec(recorder.input(0)).shape, &places = recorder.spec(recorder.input(1)).shape;
-  const auto lines = places[0] * (dot ? places[1] : x[1]);
+  constexpr std::int64_t together = 64;
+  const bool chunks = !dot && recorder.device().prefers_vector_kernels;
+  const auto lines = places[0] * (dot ? places[1] : chunks ? 1 : x[1]);
   if (recorder.spec(recorder.output()).shape.numel() == 0) return;
   require_loops("sample_taps", dot ? x[1] : places[1], recorder.device());
   auto& launch = recorder.kernel("sample_taps", "sample_taps").in("x", recorder.input(0)).in("places", recorder.input(1));
   if (dot) launch.define("DOT", 1);
+  if (chunks) launch.define("CHUNK", together);
   launch.in(dot ? "g" : "weights", recorder.input(2)).out("y", recorder.output());
   launch.args({lines, x[1], x[2], places[1], places[2], x[0] * x[2]});
-  launch.range({places[2], lines}, {64, 1}).detail(fmt::format("{} of {} taps of {}", lines, places[1], to_string(x)));
+  chunks ? launch.range({ceil_div(places[2], together), lines}, {1, 1}) : launch.range({places[2], lines}, {64, 1});
+  launch.detail(fmt::format("{} of {} taps of {}", lines, places[1], to_string(x)));
 }
 
 /// Inputs: x {N, C, Q}, places and weights {R, T, P}.
@@ -91,19 +98,23 @@ AxisTaps axis_taps(const Tensor& places, const Tensor& weights, std::int64_t ext
   return {cast(where(inside, places, 0.0), Dtype::i32), inside, weights};
 }
 
-Tensor sampled(std::string_view op, const Tensor& x, const AxisTaps& rows, const AxisTaps& columns, const Tensor& image,
-               const Shape& taps) {
-  const auto height = static_cast<double>(x.size(2)), width = static_cast<double>(x.size(3));
-  const auto pixels = x.size(2) * x.size(3), all = x.size(0) * pixels;
-  if (taps.numel() == 0 || x.size(1) == 0) return zeros({taps[0], x.size(1), taps[2]}, x.dtype());
-  const Tensor place = (image * height + rows.places) * width + columns.places;
-  const Tensor weights = rows.weights * columns.weights;
+Tensor sampled(std::string_view op, const Tensor& x, const std::vector<AxisTaps>& axes, const Tensor& image, const Shape& taps) {
+  const auto images = x.size(0), channels = x.size(1);
+  if (taps.numel() == 0 || channels == 0) return zeros({taps[0], channels, taps[2]}, x.dtype());
+  Tensor place = image, weights, inside;
+  std::int64_t pixels = 1;
+  for (std::size_t d = 0; d < axes.size(); ++d) {
+    const auto extent = x.size(static_cast<int>(d) + 2);
+    pixels *= extent;
+    place = place * static_cast<double>(extent) + axes[d].places;
+    weights = d == 0 ? axes[d].weights : weights * axes[d].weights;
+    inside = d == 0 ? axes[d].inside : logical_and(inside, axes[d].inside);
+  }
   const auto shape = broadcast(place.shape(), weights.shape(), op);
-  const Tensor inside = logical_and(rows.inside, columns.inside);
-  const Tensor places = where(inside, place, static_cast<double>(all));
+  const Tensor places = where(inside, place, static_cast<double>(images * pixels));
   return clnet::apply(
       std::make_shared<SampleTaps>(),
-      {reshape(x, {x.size(0), x.size(1), pixels}), reshape(expand(places, shape), taps), reshape(expand(weights, shape), taps)});
+      {reshape(x, {images, channels, pixels}), reshape(expand(places, shape), taps), reshape(expand(weights, shape), taps)});
 }
 
 }  // namespace clnet::ops

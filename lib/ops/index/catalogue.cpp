@@ -8,7 +8,7 @@ std::vector<Operation> index_operations() {
   return {
       {.name = "argsort", .torch = "argsort", .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none, .method = "argsort"},
       {.name = "argwhere", .torch = "argwhere", .onnx = {"NonZero", 13}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none, .method = "argwhere"},
-      {.name = "bincount", .torch = "bincount", .operands = {{"x", Holds::indices}, optional("weights")}, .takes = Takes::numbers, .roundings = 5, .solvers = "index_add"},
+      {.name = "bincount", .torch = "bincount", .operands = {{"x", Holds::indices}, optional("weights")}, .takes = Takes::numbers, .gives = Gives::f32, .roundings = 5, .solvers = "index_add"},
       {.name = "bucketize", .torch = "bucketize", .operands = {{"x"}, {"boundaries"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none},
       {.name = "embedding", .torch = "embedding", .onnx = {"Gather", 13}, .operands = {{"indices", Holds::indices}, {"weight"}}, .takes = Takes::all},
       {.name = "gather", .torch = "gather", .onnx = {"GatherElements", 13}, .operands = {{"x"}, {"indices", Holds::indices}}, .takes = Takes::all, .method = "gather"},
@@ -37,7 +37,7 @@ std::vector<Operation> index_operations() {
       {.name = "sort", .torch = "sort", .operands = {{"x"}}, .takes = Takes::all, .solvers = "argsort", .method = "sort"},
       {.name = "take", .torch = "take", .operands = {{"x"}, {"indices", Holds::indices}}, .takes = Takes::all, .method = "take"},
       {.name = "take_along_dim", .torch = "take_along_dim", .operands = {{"x"}, {"indices", Holds::indices}}, .takes = Takes::all, .method = "take_along_dim"},
-      {.name = "topk", .torch = "topk", .onnx = {"TopK", 24}, .operands = {{"x"}}, .takes = Takes::all, .solvers = "argsort", .method = "topk"},
+      {.name = "topk", .torch = "topk", .onnx = {"TopK", 24}, .operands = {{"x"}}, .takes = Takes::all, .method = "topk"},
       {.name = "unique", .torch = "unique", .onnx = {"Unique", 11}, .operands = {{"x"}}, .takes = Takes::all, .gradient = Gradient::none, .method = "unique"},
       {.name = "unique_consecutive", .torch = "unique_consecutive", .operands = {{"x"}}, .takes = Takes::all, .gradient = Gradient::none, .method = "unique_consecutive"},
   };

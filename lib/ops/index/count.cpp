@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -27,7 +28,7 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t min_length,
   const auto given = length.value_or(min_length);
   if (given < 0) throw ShapeError(fmt::format("{}: a length of {}", op, given));
   const Tensor added = weights.defined() ? summable(op, weights) : Tensor{};
-  const auto dtype = weights.defined() ? weights.dtype() : Dtype::i64;
+  const auto dtype = weights.defined() ? Dtype::f32 : Dtype::i64;
   auto places = given;
   if (!length) {
     require_known(op);
@@ -37,6 +38,11 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t min_length,
       if (value >= std::numeric_limits<std::int32_t>::max())
         throw ShapeError(fmt::format("{}: element {} is too large", op, value));
       places = std::max(places, value + 1);
+    }
+    if (!weights.defined()) {
+      std::vector<std::int64_t> counts(static_cast<std::size_t>(places));
+      for (const auto value : values) ++counts[static_cast<std::size_t>(value)];
+      return Tensor::from(counts);
     }
   }
   if (places == 0 || x.numel() == 0) return zeros({places}, dtype);

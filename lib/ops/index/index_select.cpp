@@ -73,6 +73,44 @@ void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   if (narrow) strided_copy({sums, p.y, {{shape.numel(), 1, 1}}}, recorder);
 }
 
+/// Chunks of picks that a work-item sums by itself: of a length that depends on the picks alone, so that results do, too.
+std::int64_t summed_chunk(const IndexAddProblem& p) {
+  constexpr std::int64_t least = 16384, most_chunks = 64, longest = 65536;
+  return std::clamp(ceil_div(p.picking.picks, most_chunks), least, longest);
+}
+
+std::optional<std::string> rejects_chunks(const IndexAddProblem& p, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs";
+  if (p.picking.gather || p.picking.outer != 1 || p.picking.inner != 1) return "it takes one line of elements";
+  constexpr std::int64_t most = std::int64_t{1} << 24;
+  if (ceil_div(p.picking.picks, summed_chunk(p)) * p.picking.extent > most) return "sums of each chunk would take much memory";
+  return std::nullopt;
+}
+
+std::optional<std::string> declines_chunks(const IndexAddProblem& p, const DeviceInfo&) {
+  constexpr std::int64_t few = 8192;
+  if (p.picking.picks < few) return "there are few elements";
+  if (p.picking.extent > summed_chunk(p)) return "a chunk has fewer elements than there are sums";
+  return std::nullopt;
+}
+
+void lower_chunks(const IndexAddProblem& p, exec::Recorder& recorder) {
+  const auto extent = p.picking.extent, picks = p.picking.picks, chunk = summed_chunk(p), chunks = ceil_div(picks, chunk);
+  const auto sums = recorder.temporary({Shape{chunks, extent}, sum_dtype(p)});
+  auto& parts = recorder.kernel("index_add_chunks_cpu", "index_add_chunks_cpu").in("g", p.g).in("indices", p.indices);
+  parts.out("sums", sums)
+      .args({extent, picks, chunk, chunks})
+      .range({chunks}, {1})
+      .detail(fmt::format("{} of {}", picks, extent));
+  recorder.kernel("index_add_chunks_cpu", "index_add_chunks_cpu")
+      .define("TOTAL", 1)
+      .in("sums", sums)
+      .out("y", p.y)
+      .args({extent, chunks})
+      .range({extent}, {64})
+      .detail(fmt::format("{} parts of {}", chunks, extent));
+}
+
 void lower_direct(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
   const auto count = outer * extent * inner;
@@ -83,6 +121,7 @@ const exec::SolverList<IndexAddProblem> index_add_solvers{
     "index_add",
     {{"sorted", index_add_sorted_rejects, index_add_sorted, index_add_sorted_declines, index_add_sorted_configs,
       exec::MadeFor::gpus},
+     {"chunks_cpu", rejects_chunks, lower_chunks, declines_chunks},
      {"blocks",
       [](const IndexAddProblem& p, const DeviceInfo&) -> std::optional<std::string> {
         if (p.picking.outer == 0) return "there is nothing to add to";

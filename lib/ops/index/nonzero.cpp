@@ -1,9 +1,8 @@
-// Results with shapes that depend on values, which are read at once.
+// Results with shapes that depend on values, which are read at once: places of elements, and elements at places.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "clnet/error.h"
@@ -11,7 +10,6 @@
 #include "lib/graph/capture.h"
 #include "lib/graph/require.h"
 #include "lib/ops/index/known.h"
-#include "lib/ops/lines.h"
 
 namespace clnet {
 
@@ -23,63 +21,57 @@ void require_known(std::string_view op) {
 
 namespace {
 
-std::vector<std::int64_t> places_of_true(const std::vector<bool>& truth) {
-  std::vector<std::int64_t> places;
-  for (std::size_t i = 0; i < truth.size(); ++i)
-    if (truth[i]) places.push_back(static_cast<std::int64_t>(i));
+std::vector<std::uint8_t> truth_of(const Tensor& x) { return cast(not_equal(x, 0.0), Dtype::u8).to_vector<std::uint8_t>(); }
+
+std::vector<std::int32_t> places_of_true(const std::vector<std::uint8_t>& truth) {
+  // Each place is written before it is known whether it stays: without a branch.
+  std::vector<std::int32_t> places(truth.size() + 1);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    places[count] = static_cast<std::int32_t>(i);
+    count += truth[i];
+  }
+  places.resize(count);
   return places;
 }
 
 Tensor places_of_nonzero(std::string_view op, const Tensor& x) {
   require_defined(op, {{"x", x}});
   require_known(op);
-  const auto places = places_of_true(x.to_vector<bool>());
+  const auto places = places_of_true(truth_of(x));
   const auto count = static_cast<std::int64_t>(places.size());
+  if (x.rank() == 0) return zeros({count, 0}, Dtype::i64);
+  const auto line = static_cast<std::int32_t>(x.size(-1));
   std::vector<std::int64_t> coordinates(places.size() * static_cast<std::size_t>(x.rank()));
+  // The coordinates of the line at hand, and where it begins.
+  std::vector<std::int64_t> outer(static_cast<std::size_t>(x.rank()));
+  std::int32_t first = 0, end = 0;
   auto to = coordinates.begin();
-  for (auto place : places) {
-    for (int d = x.rank(); d-- > 0; place /= x.size(d)) to[d] = place % x.size(d);
-    to += x.rank();
+  for (const auto place : places) {
+    if (place >= end) {
+      first = place / line * line;
+      end = first + line;
+      auto rest = static_cast<std::int64_t>(place / line);
+      for (int d = x.rank() - 1; d-- > 0; rest /= x.size(d)) outer[static_cast<std::size_t>(d)] = rest % x.size(d);
+    }
+    outer.back() = place - first;
+    to = std::copy(outer.begin(), outer.end(), to);
   }
   return Tensor::from(coordinates, {count, x.rank()});
 }
 
-/// Runs of equal elements in `order`, which begins with the first of each.
-template <class T>
-UniqueResult runs_of(const Tensor& x, const std::vector<T>& values, const std::vector<std::int64_t>& order) {
-  std::vector<std::int64_t> firsts, counts, inverse(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto place = static_cast<std::size_t>(order[i]);
-    if (i == 0 || !(values[static_cast<std::size_t>(order[i - 1])] == values[place])) {
-      firsts.push_back(order[i]);
-      counts.push_back(0);
-    }
-    ++counts.back();
-    inverse[place] = static_cast<std::int64_t>(firsts.size()) - 1;
-  }
-  const Tensor all = reshape(stop_gradient(x), std::vector<std::int64_t>{-1});
-  return {index_select(all, 0, Tensor::from(firsts)), Tensor::from(inverse, x.shape()), Tensor::from(counts)};
-}
-
-template <class T>
-UniqueResult unique_of(const Tensor& x, bool sorted) {
-  const auto values = x.to_vector<T>();
-  std::vector<std::int64_t> order(values.size());
-  std::iota(order.begin(), order.end(), 0);
-  // NaN behind all numbers.
-  const auto smaller = [](T a, T b) { return b == b ? a < b : a == a; };
-  if (sorted)
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {
-      return smaller(values[static_cast<std::size_t>(i)], values[static_cast<std::size_t>(j)]);
-    });
-  return runs_of(x, values, order);
-}
-
-UniqueResult unique_in(std::string_view op, const Tensor& x, bool sorted) {
-  require_defined(op, {{"x", x}});
-  require_known(op);
-  if (x.numel() == 0) return {zeros({0}, x.dtype()), zeros(x.shape(), Dtype::i64), zeros({0}, Dtype::i64)};
-  return is_floating(x.dtype()) ? unique_of<float>(x, sorted) : unique_of<std::int64_t>(x, sorted);
+/// Parts along the first dimensions, which are those of the mask.
+Tensor masked_parts(const Tensor& x, const Tensor& mask) {
+  const auto extents = x.shape().extents();
+  const auto dims = mask.rank();
+  if (dims > x.rank() || !std::equal(mask.shape().begin(), mask.shape().end(), extents.begin()))
+    throw ShapeError(
+        fmt::format("x[mask]: the mask {} does not have the first extents of {}", to_string(mask.spec()), to_string(x.spec())));
+  require_known("x[mask]");
+  const auto places = places_of_true(truth_of(mask));
+  std::vector<std::int64_t> rows(extents.begin() + dims, extents.end());
+  rows.insert(rows.begin(), mask.numel());
+  return index_select(reshape(x, Shape(rows)), 0, Tensor::from(places));
 }
 
 }  // namespace
@@ -95,11 +87,13 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
     throw DtypeError(fmt::format("masked_select: the mask must be bool, got {}", to_string(mask.spec())));
   ops::require_known("masked_select");
   const auto shape = broadcast(x.shape(), mask.shape(), "masked_select");
-  const auto places = ops::places_of_true(expand(mask, shape).to_vector<bool>());
+  const auto places = ops::places_of_true(ops::truth_of(expand(mask, shape)));
   return index_select(reshape(expand(x, shape), std::vector<std::int64_t>{-1}), 0, Tensor::from(places));
 }
 
-UniqueResult unique(const Tensor& x) { return ops::unique_in("unique", x, true); }
-UniqueResult unique_consecutive(const Tensor& x) { return ops::unique_in("unique_consecutive", x, false); }
+Tensor Tensor::operator[](const Tensor& indices) const {
+  require_defined("x[...]", {{"x", *this}, {"indices", indices}});
+  return indices.dtype() == Dtype::boolean ? ops::masked_parts(*this, indices) : index_select(0, indices);
+}
 
 }  // namespace clnet

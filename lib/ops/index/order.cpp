@@ -74,22 +74,20 @@ QuantilePlaces interpolated_places(const Tensor& rank, QuantileInterpolation int
   }
 }
 
-/// {q.size(), ...}. `ignores`: NaN does not count; otherwise a line with NaN has NaN.
-Tensor quantiles(std::string_view op, const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim,
+/// {q's extent, ...} for q {n} in f32. `ignores`: NaN does not count; otherwise a line with NaN has NaN.
+Tensor quantiles(std::string_view op, const Tensor& x, const Tensor& q, std::optional<int> dim, bool keepdim,
                  QuantileInterpolation interpolation, bool ignores) {
   require_defined(op, {{"x", x}});
   require_floating(op, x.spec());
-  for (const double part : q)
-    if (!(part >= 0 && part <= 1)) throw Error(fmt::format("{}: q {} is not within 0..1", op, part));
   const Tensor wide = as_f32(x);
   const auto lines = ordered_lines(op, dim ? wide : reshape(wide, std::vector<std::int64_t>{-1}), dim.value_or(0));
   constexpr std::int64_t most = 1 << 24;
   if (lines.extent > most) throw Unsupported(fmt::format("{}: {} elements; f32 counts {}", op, lines.extent, most));
   const Tensor sorted = gather(lines.x, lines.dim, lines.order), nans = nan_count(lines);
-  const auto extents = sorted.shape().with(lines.dim, static_cast<std::int64_t>(q.size()));
+  const auto extents = sorted.shape().with(lines.dim, q.numel());
   std::vector<std::int64_t> places(static_cast<std::size_t>(sorted.rank()), 1);
-  places[static_cast<std::size_t>(lines.dim)] = static_cast<std::int64_t>(q.size());
-  const Tensor parts = reshape(Tensor::from(q), places);
+  places[static_cast<std::size_t>(lines.dim)] = q.numel();
+  const Tensor parts = reshape(q, places);
   // As PyTorch computes it, in f32.
   const Tensor last = ignores ? maximum(static_cast<double>(lines.extent - 1) - cast(nans, Dtype::f32), 0.0)
                               : full({}, static_cast<double>(lines.extent - 1));
@@ -114,13 +112,35 @@ Tensor quantiles(std::string_view op, const Tensor& x, const std::vector<double>
   if (x.rank() == 0) kept.clear();
   if (!keepdim && !dim) kept.clear();
   if (!keepdim && dim && x.rank() > 0) kept.erase(kept.begin() + lines.dim);
-  kept.insert(kept.begin(), static_cast<std::int64_t>(q.size()));
+  kept.insert(kept.begin(), q.numel());
   return rounded(reshape(permute(result, order), Shape(kept)), x.dtype());
+}
+
+Tensor quantiles(std::string_view op, const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim,
+                 QuantileInterpolation interpolation, bool ignores) {
+  for (const double part : q)
+    if (!(part >= 0 && part <= 1)) throw Error(fmt::format("{}: q {} is not within 0..1", op, part));
+  return quantiles(op, x, Tensor::from(q), dim, keepdim, interpolation, ignores);
 }
 
 Tensor one_quantile(const Tensor& of_one) {
   const auto& shape = of_one.shape();
   return reshape(of_one, Shape(std::vector<std::int64_t>(shape.begin() + 1, shape.end())));
+}
+
+/// For q {} or {n} that may have a gradient.
+Tensor quantiles_of_tensor(std::string_view op, const Tensor& x, const Tensor& q, std::optional<int> dim, bool keepdim,
+                           QuantileInterpolation interpolation, bool ignores) {
+  require_defined(op, {{"x", x}, {"q", q}});
+  require_floating(op, x.spec());
+  require_same_dtype(op, x.spec(), q.spec());
+  if (q.rank() > 1) throw ShapeError(fmt::format("{}: q {} is neither a number nor a vector", op, to_string(q.spec())));
+  const Tensor line = as_line(as_f32(q)), inside = logical_and(greater_equal(line, 0.0), less_equal(line, 1.0));
+  const Tensor all = quantiles(op, x, where(inside, line, 0.0), dim, keepdim, interpolation, ignores);
+  std::vector<std::int64_t> places(static_cast<std::size_t>(all.rank()), 1);
+  places.front() = line.numel();
+  const Tensor result = where(reshape(inside, places), all, scalar_like(static_cast<double>(NAN), all));
+  return q.rank() == 0 ? one_quantile(result) : result;
 }
 
 }  // namespace
@@ -180,6 +200,14 @@ Tensor nanquantile(const Tensor& x, double q, std::optional<int> dim, bool keepd
 Tensor nanquantile(const Tensor& x, const std::vector<double>& q, std::optional<int> dim, bool keepdim,
                    QuantileInterpolation interpolation) {
   return quantiles("nanquantile", x, q, dim, keepdim, interpolation, true);
+}
+
+Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int> dim, bool keepdim, QuantileInterpolation interpolation) {
+  return quantiles_of_tensor("quantile", x, q, dim, keepdim, interpolation, false);
+}
+
+Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int> dim, bool keepdim, QuantileInterpolation interpolation) {
+  return quantiles_of_tensor("nanquantile", x, q, dim, keepdim, interpolation, true);
 }
 
 }  // namespace clnet

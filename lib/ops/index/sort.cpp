@@ -19,6 +19,7 @@ struct SortProblem {
   exec::Ref x, y;
   std::int64_t lines = 1, extent = 1, inner = 1;
   bool descending = false;
+  Dtype dtype = Dtype::f32;
 };
 
 exec::Launch& define(exec::Launch& launch, const SortProblem& p) {
@@ -50,9 +51,46 @@ void lower_merges(const SortProblem& p, exec::Recorder& recorder, bool by_ranks)
   }
 }
 
+/// Keys are numbers of 32 bits.
+std::optional<std::string> rejects_keys(Dtype dtype, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs";
+  if (dtype == Dtype::i64) return "keys have 32 bits";
+  return std::nullopt;
+}
+
+exec::Launch& define_keys(exec::Launch& launch, Dtype dtype, bool descending) {
+  if (is_floating(dtype)) launch.define("FLOATS", 1);
+  if (descending) launch.define("DESCENDING", 1);
+  return launch;
+}
+
+/// A work-item for each line.
+void lower_radix(const SortProblem& p, exec::Recorder& recorder) {
+  // More digits at once are fewer passes, and more counters.
+  constexpr std::int64_t long_line = 8192, digit = 8, long_digit = 11;
+  const Spec spec{Shape{p.lines, p.extent}, Dtype::i64};
+  auto& launch = recorder.kernel("argsort_radix_cpu", "argsort_radix_cpu").in("x", p.x);
+  launch.out("pairs", recorder.temporary(spec)).out("more", recorder.temporary(spec)).out("y", p.y);
+  define_keys(launch, p.dtype, p.descending).define("BITS", p.extent < long_line ? digit : long_digit);
+  launch.args({p.lines, p.extent, p.inner}).range({p.lines}, {1}).detail(fmt::format("{} x {}", p.lines, p.extent));
+}
+
+std::optional<std::string> rejects_radix(const SortProblem& p, const DeviceInfo& device) {
+  constexpr std::int64_t most = std::int64_t{1} << 27;
+  if (p.lines * p.extent > most) return "pairs of keys and places would take much memory";
+  return rejects_keys(p.dtype, device);
+}
+
+std::optional<std::string> declines_radix(const SortProblem& p, const DeviceInfo&) {
+  constexpr std::int64_t short_line = 64;
+  if (p.extent < short_line) return "counting digits takes longer than merging so few elements";
+  return std::nullopt;
+}
+
 const exec::SolverList<SortProblem> sort_solvers{
     "argsort",
-    {{"merge_cpu",
+    {{"radix_cpu", rejects_radix, lower_radix, declines_radix},
+     {"merge_cpu",
       [](const SortProblem&, const DeviceInfo& device) -> std::optional<std::string> {
         if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs";
         return std::nullopt;
@@ -78,12 +116,78 @@ class Argsort : public Op {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     if (shape.numel() == 0) return;
     const Lines lines(shape, dim_);
-    const SortProblem problem{recorder.input(0), recorder.output(), lines.count(), lines.extent, lines.inner, descending_};
+    const SortProblem problem{recorder.input(0),
+                              recorder.output(),
+                              lines.count(),
+                              lines.extent,
+                              lines.inner,
+                              descending_,
+                              recorder.spec(recorder.input(0)).dtype};
     sort_solvers.lower(problem, recorder.device(), recorder);
   }
 
  private:
   int dim_;
+  bool descending_;
+};
+
+struct TopProblem {
+  SortProblem sort;
+  std::int64_t count = 1;
+};
+
+constexpr std::int64_t most_kept = 64;
+
+std::optional<std::string> rejects_kept(const TopProblem& p, const DeviceInfo& device) {
+  if (p.count > most_kept) return "so many elements are not kept beside the others";
+  return rejects_keys(p.sort.dtype, device);
+}
+
+/// A work-item for each line, which keeps the first elements so far.
+void lower_kept(const TopProblem& p, exec::Recorder& recorder) {
+  const auto& sort = p.sort;
+  std::int64_t most = 1;
+  while (most < p.count) most *= 4;
+  auto& launch = recorder.kernel("topk", "topk").in("x", sort.x).out("y", sort.y);
+  define_keys(launch, sort.dtype, sort.descending).define("MOST", most);
+  launch.args({sort.lines, sort.extent, p.count, sort.inner}).range({sort.lines}, {1});
+  launch.detail(fmt::format("{} of {} x {}", p.count, sort.lines, sort.extent));
+}
+
+void lower_sorted(const TopProblem& p, exec::Recorder& recorder) {
+  auto sort = p.sort;
+  sort.y = recorder.temporary({Shape{sort.lines, sort.extent}, Dtype::i64});
+  sort_solvers.lower(sort, recorder.device(), recorder);
+  const auto all = sort.lines * p.count;
+  auto& launch = recorder.kernel("topk", "topk").define("COPY", 1).in("order", sort.y).out("y", p.sort.y);
+  launch.args({all, sort.extent, p.count, sort.inner}).range({all}, {64});
+  launch.detail(fmt::format("{} of {} x {}", p.count, sort.lines, sort.extent));
+}
+
+const exec::SolverList<TopProblem> top_solvers{
+    "topk", {{"kept_cpu", rejects_kept, lower_kept}, {"sorted", exec::accepts_everything<TopProblem>, lower_sorted}}};
+
+/// The indices of the first elements in order.
+class Top : public Op {
+ public:
+  Top(int dim, std::int64_t count, bool descending) : dim_(dim), count_(count), descending_(descending) {}
+  std::string_view name() const override { return "topk"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"count", count_}, {"descending", descending_}}; }
+
+  Specs infer(const Specs& inputs) const override { return {{inputs[0].shape.with(dim_, count_), Dtype::i64}}; }
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(1); }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& [shape, dtype] = recorder.spec(recorder.input(0));
+    const Lines lines(shape, dim_);
+    if (lines.count() == 0) return;
+    top_solvers.lower(
+        {{recorder.input(0), recorder.output(), lines.count(), lines.extent, lines.inner, descending_, dtype}, count_},
+        recorder.device(), recorder);
+  }
+
+ private:
+  int dim_;
+  std::int64_t count_;
   bool descending_;
 };
 
@@ -109,11 +213,14 @@ SortResult sort(const Tensor& x, int dim, bool descending) {
 }
 
 SortResult topk(const Tensor& x, std::int64_t k, int dim, bool largest) {
-  const auto order = ops::order_of("topk", x, dim, largest);
-  const auto extent = x.rank() == 0 ? 1 : x.size(dim);
+  require_defined("topk", {{"x", x}});
+  const int at = require_line("topk", x.shape(), dim);
+  const auto extent = x.rank() == 0 ? 1 : x.size(at);
   if (k < 0 || k > extent) throw ShapeError(fmt::format("topk: {} of {} elements along dimension {}", k, extent, dim));
-  if (x.rank() == 0) return k == 1 ? SortResult{x, order} : SortResult{zeros({0}, x.dtype()), zeros({0}, Dtype::i64)};
-  return ops::picked(x, dim, slice(order, dim, 0, k));
+  if (x.rank() == 0)
+    return k == 1 ? SortResult{x, zeros({}, Dtype::i64)} : SortResult{zeros({0}, x.dtype()), zeros({0}, Dtype::i64)};
+  if (k == 0 || x.numel() == 0) return {zeros(x.shape().with(at, k), x.dtype()), zeros(x.shape().with(at, k), Dtype::i64)};
+  return ops::picked(x, at, apply(std::make_shared<ops::Top>(at, k, largest), {x}));
 }
 
 }  // namespace clnet

@@ -20,6 +20,7 @@ std::vector<Operation> matmul_operations() {
       {.name = "linear", .torch = "linear", .onnx = {"Gemm", 13}, .operands = {{"x"}, {"weight"}, optional("bias")}, .roundings = 61, .solvers = "matmul"},
       {.name = "matmul", .torch = "matmul", .onnx = {"MatMul", 13}, .operands = {{"a"}, {"b"}}, .roundings = 300, .method = "matmul"},
       {.name = "mm", .torch = "mm", .operands = {{"a"}, {"b"}}, .roundings = 61, .solvers = "matmul", .method = "mm"},
+      {.name = "multi_dot", .torch = "linalg.multi_dot", .operands = {{"tensors[]"}}, .roundings = 61, .solvers = "matmul"},
       {.name = "mv", .torch = "mv", .operands = {{"a"}, {"b"}}, .roundings = 61, .solvers = "matmul", .method = "mv"},
       {.name = "outer", .torch = "outer", .operands = {{"a"}, {"b"}}, .takes = Takes::all, .roundings = 1, .method = "outer"},
       {.name = "tensordot", .torch = "tensordot", .operands = {{"a"}, {"b"}}, .roundings = 61, .solvers = "matmul"},

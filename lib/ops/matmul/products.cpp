@@ -84,6 +84,30 @@ Tensor beside_ones(const Tensor& x, int rank, bool in_front) {
   return reshape(x, Shape(extents));
 }
 
+/// The product of matrices in the order of the fewest multiplications (Cormen et al., "Introduction to Algorithms", 14.2).
+Tensor cheapest_product(const std::vector<Tensor>& factors) {
+  const auto count = factors.size();
+  // Of factors i to j, both included: the cost, and the last factor of the first half.
+  std::vector<double> cost(count * count);
+  std::vector<std::size_t> middle(count * count);
+  for (std::size_t length = 2; length <= count; ++length)
+    for (std::size_t i = 0, j = length - 1; j < count; ++i, ++j)
+      for (std::size_t k = i; k < j; ++k) {
+        const double own = static_cast<double>(factors[i].size(0)) * static_cast<double>(factors[k].size(1)) *
+                           static_cast<double>(factors[j].size(1));
+        const double all = cost[i * count + k] + cost[(k + 1) * count + j] + own;
+        if (k > i && all >= cost[i * count + j]) continue;
+        cost[i * count + j] = all;
+        middle[i * count + j] = k;
+      }
+  const auto product = [&](const auto& self, std::size_t i, std::size_t j) -> Tensor {
+    if (i == j) return factors[i];
+    const auto k = middle[i * count + j];
+    return matmul(self(self, i, k), self(self, k + 1, j));
+  };
+  return product(product, 0, count - 1);
+}
+
 }  // namespace
 
 Tensor mm(const Tensor& a, const Tensor& b) {
@@ -152,8 +176,9 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int dims) {
   return tensordot(a, b, last, first);
 }
 
-Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& dims_a, const std::vector<int>& dims_b) {
-  require_factors("tensordot", a, b);
+Tensor tensordot(const Tensor& whole_a, const Tensor& whole_b, const std::vector<int>& dims_a, const std::vector<int>& dims_b) {
+  require_factors("tensordot", whole_a, whole_b);
+  Tensor a = whole_a, b = whole_b;
   if (dims_a.size() != dims_b.size())
     throw ShapeError(fmt::format("tensordot: {} dimensions of a and {} of b", dims_a.size(), dims_b.size()));
   std::vector<int> summed_a, summed_b;
@@ -163,7 +188,13 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& dims_
     const bool again = std::count(summed_a.begin(), summed_a.end(), summed_a.back()) > 1 ||
                        std::count(summed_b.begin(), summed_b.end(), summed_b.back()) > 1;
     if (again) throw ShapeError(fmt::format("tensordot: dimensions {} and {} come twice", dims_a[i], dims_b[i]));
-    if (a.size(summed_a.back()) != b.size(summed_b.back()))
+    // One element times each of a sum's terms.
+    const auto in_a = a.size(summed_a.back()), in_b = b.size(summed_b.back());
+    if (in_a == 1 && in_b != 1)
+      b = sum(b, Dims{summed_b.back()}, true);
+    else if (in_b == 1 && in_a != 1)
+      a = sum(a, Dims{summed_a.back()}, true);
+    else if (in_a != in_b)
       throw ShapeError(fmt::format("tensordot: dimension {} of {} and {} of {} differ", dims_a[i], to_string(a.shape()),
                                    dims_b[i], to_string(b.shape())));
   }
@@ -199,6 +230,27 @@ Tensor cross(const Tensor& a, const Tensor& b, int dim) {
   if (shape[at] != 3) throw ShapeError(fmt::format("cross: dimension {} of {} is not 3", at, to_string(shape)));
   const auto next = [at](const Tensor& v, std::int64_t places) { return roll(v, {-places}, Dims{at}); };
   return cast(next(x, 1) * next(y, 2) - next(x, 2) * next(y, 1), a.dtype());
+}
+
+Tensor multi_dot(const std::vector<Tensor>& tensors) {
+  require_defined("multi_dot", "tensors", tensors);
+  const auto count = tensors.size();
+  if (count < 2) throw ShapeError(fmt::format("multi_dot: needs two tensors, got {}", count));
+  // A first vector is a row, a last one a column.
+  std::vector<Tensor> factors = tensors;
+  const bool from_vector = tensors.front().rank() == 1, to_vector = tensors.back().rank() == 1;
+  if (from_vector) factors.front() = unsqueeze(factors.front(), 0);
+  if (to_vector) factors.back() = unsqueeze(factors.back(), 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (factors[i].rank() != 2) throw ShapeError(fmt::format("multi_dot: {} is no matrix", to_string(tensors[i].spec())));
+    if (i > 0 && factors[i - 1].size(1) != factors[i].size(0))
+      throw no_product("multi_dot", tensors[i - 1], tensors[i], "{M, K} x {K, N}");
+  }
+  const Tensor product = cheapest_product(factors);
+  Extents extents;
+  if (!from_vector) extents.push_back(product.size(0));
+  if (!to_vector) extents.push_back(product.size(1));
+  return reshape(product, Shape(extents));
 }
 
 }  // namespace clnet

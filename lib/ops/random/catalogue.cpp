@@ -17,6 +17,7 @@ std::vector<Operation> random_operations() {
       {.name = "gumbel_softmax", .torch = "gumbel_softmax", .operands = {{"logits", Holds::value, {-2, 2}}}, .roundings = 100},
       {.name = "multinomial", .torch = "multinomial", .onnx = {"Multinomial", 22}, .operands = {{"weights", Holds::value, {0.5, 2}}}, .gives = Gives::index, .gradient = Gradient::none},
       {.name = "normal", .torch = "normal", .gradient = Gradient::none, .roundings = 20},
+      {.name = "poisson", .torch = "poisson", .operands = {{"rates", Holds::value, {0, 30}}}, .gradient = Gradient::none},
       {.name = "rand", .torch = "rand", .onnx = {"RandomUniform", 22}, .gradient = Gradient::none, .cut_off = true},
       {.name = "rand_like", .torch = "rand_like", .onnx = {"RandomUniformLike", 22}, .operands = {{"x"}}, .gradient = Gradient::none, .cut_off = true},
       {.name = "randint", .torch = "randint", .takes = Takes::integers, .gradient = Gradient::none},

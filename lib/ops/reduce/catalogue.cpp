@@ -36,6 +36,7 @@ std::vector<Operation> reduce_operations() {
       {.name = "stddev", .torch = "std", .operands = {{"x"}}, .roundings = 60, .solvers = "reduce", .method = "stddev"},
       {.name = "sum", .torch = "sum", .onnx = {"ReduceSum", 13}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 40, .solvers = "reduce", .method = "sum"},
       {.name = "sum_to", .torch = "Tensor.sum_to_size", .operands = {{"x"}}, .takes = Takes::all, .roundings = 15, .method = "sum_to"},
+      {.name = "vander", .torch = "vander", .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 10},
       {.name = "var", .torch = "var", .operands = {{"x"}}, .roundings = 60, .solvers = "reduce", .method = "var"},
       {.name = "var_mean", .torch = "var_mean", .operands = {{"x"}}, .roundings = 60, .solvers = "reduce"},
   };

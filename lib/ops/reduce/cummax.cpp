@@ -14,6 +14,7 @@
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/lines.h"
 #include "lib/ops/reduce/linear_scan.h"
+#include "lib/ops/rows.h"
 
 namespace clnet {
 
@@ -26,6 +27,7 @@ struct RunningProblem {
   exec::Ref x, y;
   Lines lines;
   RunningKind kind;
+  Dtype dtype = Dtype::f32;
 };
 
 /// A work-item for each line.
@@ -69,10 +71,29 @@ std::optional<std::string> declines_doubling(const RunningProblem& p, const Devi
   return std::nullopt;
 }
 
-const exec::SolverList<RunningProblem> cummax_solvers{"cummax",
-                                                      {{"doubling", exec::accepts_everything<RunningProblem>,
-                                                        lower_running_doubling, declines_doubling, nullptr, exec::MadeFor::gpus},
-                                                       {"lines", exec::accepts_everything<RunningProblem>, lower_running_lines}}};
+std::optional<std::string> rejects_running_vectors(const RunningProblem& p, const DeviceInfo& device) {
+  if (auto refusal = needs_vectors(p, device)) return refusal;
+  if (!is_floating(p.dtype)) return "it is of integers";
+  if (p.lines.inner != 1) return "lines do not lie in one piece";
+  return std::nullopt;
+}
+
+void lower_running_vectors(const RunningProblem& p, exec::Recorder& recorder) {
+  constexpr std::int64_t item_elements = 16384;
+  const auto count = p.lines.count(), length = p.lines.extent;
+  const auto per_item = rows_per_item(count, length, item_elements, recorder.device());
+  auto& launch = recorder.kernel("cummax_vectors_cpu", "cummax_vectors_cpu").in("x", p.x).out("y", p.y);
+  launch.define("VW", recorder.config()["lanes"]);
+  if (p.kind == RunningKind::least) launch.define("LEAST", 1);
+  launch.args({count, length, per_item}).range({ceil_div(count, per_item)}, {1}).detail(fmt::format("{} x {}", count, length));
+}
+
+const exec::SolverList<RunningProblem> cummax_solvers{
+    "cummax",
+    {{"vectors_cpu", rejects_running_vectors, lower_running_vectors, nullptr, lane_configs<RunningProblem>},
+     {"doubling", exec::accepts_everything<RunningProblem>, lower_running_doubling, declines_doubling, nullptr,
+      exec::MadeFor::gpus},
+     {"lines", exec::accepts_everything<RunningProblem>, lower_running_lines}}};
 const exec::SolverList<RunningProblem> logcumsumexp_solvers{
     "logcumsumexp",
     {{"doubling", exec::accepts_everything<RunningProblem>, lower_running_doubling, declines_doubling, nullptr,
@@ -91,9 +112,9 @@ class RunningExtreme : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.output()).shape;
     if (shape.numel() == 0) return;
-    cummax_solvers.lower(
-        {recorder.input(0), recorder.output(), Lines(shape, dim_), least_ ? RunningKind::least : RunningKind::most},
-        recorder.device(), recorder);
+    cummax_solvers.lower({recorder.input(0), recorder.output(), Lines(shape, dim_),
+                          least_ ? RunningKind::least : RunningKind::most, recorder.spec(recorder.input(0)).dtype},
+                         recorder.device(), recorder);
   }
 
  private:

@@ -1,4 +1,8 @@
 // cumprod, as a linear recurrence: its gradient is one from the other end, which divides by nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/launch/recorder.h"
@@ -73,6 +77,19 @@ Tensor cumprod(const Tensor& x, int dim) {
   const Tensor first = eq(reshape(arange(line.size(at)), Shape(places)), 0.0);
   const Tensor start = where(first, factors, ops::scalar_like(0, factors));
   return reshape(cast(ops::linear_scan(factors, start, at, false), is_floating(x.dtype()) ? x.dtype() : Dtype::i64), x.shape());
+}
+
+Tensor vander(const Tensor& x, std::optional<std::int64_t> n, bool increasing) {
+  require_defined("vander", {{"x", x}});
+  const Tensor line = ops::as_line(x);
+  const auto powers = n.value_or(line.size(-1));
+  if (powers < 0) throw ShapeError(fmt::format("vander: {} powers", powers));
+  auto extents = line.shape().extents();
+  extents.push_back(std::max<std::int64_t>(powers - 1, 0));
+  const auto dtype = is_floating(x.dtype()) ? x.dtype() : Dtype::i64;
+  const Tensor ahead = unsqueeze(ones_like(line), -1), rest = expand(unsqueeze(line, -1), shape_of("vander", extents));
+  const Tensor rising = powers == 0 ? cast(rest, dtype) : cumprod(concat({ahead, rest}, -1), -1);
+  return increasing ? rising : flip(rising, {-1});
 }
 
 }  // namespace clnet

@@ -9,6 +9,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/lines.h"
+#include "lib/ops/rows.h"
 
 namespace clnet {
 
@@ -36,9 +37,27 @@ void lower_direct(const CumsumProblem& p, exec::Recorder& recorder) {
   }
 }
 
+std::optional<std::string> rejects_vectors(const CumsumProblem& p, const DeviceInfo& device) {
+  if (auto refusal = needs_vectors(p, device)) return refusal;
+  if (p.whole) return "it is of integers";
+  if (p.inner != 1) return "lines do not lie in one piece";
+  return std::nullopt;
+}
+
+void lower_vectors(const CumsumProblem& p, exec::Recorder& recorder) {
+  constexpr std::int64_t item_elements = 16384;
+  const auto per_item = rows_per_item(p.lines, p.length, item_elements, recorder.device());
+  auto& launch = recorder.kernel("cumsum_vectors_cpu", "cumsum_vectors_cpu").in("x", p.x).out("y", p.y);
+  launch.define("VW", recorder.config()["lanes"]);
+  if (p.backwards) launch.define("BACKWARDS", 1);
+  launch.args({p.lines, p.length, per_item}).range({ceil_div(p.lines, per_item)}, {1});
+  launch.detail(fmt::format("{} x {}", p.lines, p.length));
+}
+
 const exec::SolverList<CumsumProblem> cumsum_solvers{
     "cumsum",
-    {{"gpu", rejects_cumsum_gpu, lower_cumsum_gpu, declines_cumsum_gpu, configs_cumsum_gpu, exec::MadeFor::gpus},
+    {{"vectors_cpu", rejects_vectors, lower_vectors, nullptr, lane_configs<CumsumProblem>},
+     {"gpu", rejects_cumsum_gpu, lower_cumsum_gpu, declines_cumsum_gpu, configs_cumsum_gpu, exec::MadeFor::gpus},
      {"direct", exec::accepts_everything<CumsumProblem>, lower_direct}}};
 
 class Cumsum : public Op {

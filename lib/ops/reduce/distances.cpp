@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "clnet/autocast.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
@@ -23,6 +24,14 @@ Shape require_pair(std::string_view op, const Tensor& a, const Tensor& b) {
 
 /// x over its norm along a dimension, in f32.
 Tensor directed(const Tensor& x, double p, int dim, double eps) { return x / maximum(norm(x, p, Dims{dim}, true), eps); }
+
+/// The square root of |x|^2 + |y|^2 - 2 x y of all rows. A distance of 0 has no gradient.
+Tensor distances_by_product(const Tensor& a, const Tensor& b) {
+  const Autocast as_written(Dtype::f32);
+  const Tensor of_a = sum(square(a), Dims{-1}, true), of_b = unsqueeze(sum(square(b), Dims{-1}), -2);
+  const Tensor squares = of_a + of_b - matmul(a, b, {.transpose_b = true}) * 2.0, apart = greater(squares, 0.0);
+  return where(apart, sqrt(where(apart, squares, 1.0)), 0.0);
+}
 
 }  // namespace
 
@@ -51,6 +60,10 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
   if (a.rank() < 2 || b.rank() < 2 || a.size(-1) != b.size(-1))
     throw ShapeError(
         fmt::format("cdist: {} and {} are not {{..., M, K}} and {{..., N, K}}", to_string(a.spec()), to_string(b.spec())));
+  // As PyTorch, which takes the product from so many rows on.
+  constexpr std::int64_t few_rows = 25;
+  if (p == 2 && (a.size(-2) > few_rows || b.size(-2) > few_rows) && a.size(-1) > 0)
+    return ops::rounded(distances_by_product(ops::as_f32(a), ops::as_f32(b)), a.dtype());
   const Tensor x = unsqueeze(ops::as_f32(a), -2), y = unsqueeze(ops::as_f32(b), -3);
   // Rows in parts, where all differences together would be too many for one tensor.
   const int rows_at = x.rank() - 3;

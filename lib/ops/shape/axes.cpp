@@ -100,11 +100,44 @@ Tensor rot90(const Tensor& x, int times, const Dims& dims) {
   }
 }
 
-Tensor diag_embed(const Tensor& x) {
+Tensor diag_embed(const Tensor& x, std::int64_t offset, int dim1, int dim2) {
   require_defined("diag_embed", {{"x", x}});
   if (x.rank() == 0) throw ShapeError("diag_embed: a scalar has no last dimension");
-  const auto n = x.size(-1);
-  return where(eye(n, n, Dtype::boolean), unsqueeze(x, -1), ops::scalar_like(0, x));
+  constexpr std::int64_t most = 46340;  // its square is the most elements that a tensor can have
+  if (offset < -most || offset > most) throw ShapeError(fmt::format("diag_embed: offset {} is too large", offset));
+  const auto beside = offset < 0 ? -offset : offset, extent = x.size(-1) + beside;
+  auto extents = x.shape().extents();
+  extents.back() = extent;
+  extents.push_back(extent);
+  const auto shape = shape_of("diag_embed", extents);
+  const auto place = [&](int dim) {
+    const int at = dim < 0 ? dim + shape.rank() : dim;
+    if (at < 0 || at >= shape.rank())
+      throw ShapeError(fmt::format("diag_embed: there is no dimension {} in {}", dim, to_string(shape)));
+    return at;
+  };
+  const int rows = place(dim1), columns = place(dim2);
+  if (rows == columns) throw ShapeError(fmt::format("diag_embed: dimensions {} and {} are one", dim1, dim2));
+  // A row's element lies `offset` to its right; below the main diagonal, a column's lies so much below.
+  std::vector<std::int64_t> none(static_cast<std::size_t>(x.rank())), after = none;
+  after.back() = beside;
+  const Tensor padded = beside == 0 ? x : pad(x, none, after), places = arange(extent);
+  const Tensor is_on = eq(unsqueeze(places, 0) - unsqueeze(places, 1), static_cast<double>(offset));
+  const Tensor matrices = where(is_on, unsqueeze(padded, offset < 0 ? -2 : -1), ops::scalar_like(0, x));
+  return movedim(matrices, Dims{-2, -1}, Dims{rows, columns});
+}
+
+Tensor atleast_1d(const Tensor& x) {
+  require_defined("atleast_1d", {{"x", x}});
+  return x.rank() > 0 ? x : unsqueeze(x, 0);
+}
+Tensor atleast_2d(const Tensor& x) {
+  require_defined("atleast_2d", {{"x", x}});
+  return x.rank() > 1 ? x : unsqueeze(atleast_1d(x), 0);
+}
+Tensor atleast_3d(const Tensor& x) {
+  require_defined("atleast_3d", {{"x", x}});
+  return x.rank() > 2 ? x : unsqueeze(atleast_2d(x), 2);
 }
 
 }  // namespace clnet

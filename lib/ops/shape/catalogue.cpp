@@ -6,6 +6,9 @@ namespace clnet::ops {
 // clang-format off
 std::vector<Operation> shape_operations() {
   return {
+      {.name = "atleast_1d", .torch = "atleast_1d", .operands = {{"x"}}, .takes = Takes::all},
+      {.name = "atleast_2d", .torch = "atleast_2d", .operands = {{"x"}}, .takes = Takes::all},
+      {.name = "atleast_3d", .torch = "atleast_3d", .operands = {{"x"}}, .takes = Takes::all},
       {.name = "broadcast_tensors", .torch = "broadcast_tensors", .operands = {{"tensors[]"}}, .takes = Takes::all},
       {.name = "chunk", .torch = "chunk", .operands = {{"x"}}, .takes = Takes::all, .method = "chunk"},
       {.name = "concat", .torch = "cat", .onnx = {"Concat", 13}, .operands = {{"tensors[]"}}, .takes = Takes::all},

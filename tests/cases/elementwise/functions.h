@@ -45,6 +45,14 @@ inline std::vector<Case> is_close_cases() {
   return {near};
 }
 
+inline std::vector<Case> nextafter_cases() {
+  return {binary_case(
+      "nextafter", {{{3, 4, 5}}, {{4, 1}}}, nextafter,
+      [](double a, double b) { return static_cast<double>(std::nextafter(static_cast<float>(a), static_cast<float>(b))); },
+      false)};
+}
+
+inline const RegisterCases nextafter_registered{"nextafter", nextafter_cases};
 inline const RegisterCases is_close_registered{"is_close", is_close_cases};
 inline const RegisterCases polygamma_registered{"polygamma", polygamma_cases};
 inline const RegisterCases bitwise_not_registered{"bitwise_not", bitwise_not_cases};

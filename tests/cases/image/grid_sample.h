@@ -16,7 +16,11 @@ inline std::vector<Case> grid_sample_cases() {
                                          options.align_corners ? ", corners" : ""),
                      .inputs = {{x}, {grid, -1.4, 1.4}},
                      .run = [=](const std::vector<Tensor>& in) { return std::vector{grid_sample(in[0], in[1], options)}; },
-                     .reference = [=](const Arrays& in) { return Arrays{reference::grid_sample(in[0], in[1], options)}; },
+                     .reference =
+                         [=](const Arrays& in) {
+                           return Arrays{x.rank() == 5 ? reference::grid_sample_volume(in[0], in[1], options)
+                                                       : reference::grid_sample(in[0], in[1], options)};
+                         },
                      // Coordinates have roundings, and slopes multiply them.
                      .slack = 20,
                      // A rounded grid samples elsewhere.
@@ -28,6 +32,10 @@ inline std::vector<Case> grid_sample_cases() {
   add({1, 2, 1, 1}, {1, 2, 2, 2}, {.padding = GridPadding::reflection, .align_corners = true});
   add({1, 1, 1, 7}, {1, 9, 1, 2}, {});
   add({2, 1, 3, 3}, {2, 0, 4, 2}, {});
+  for (auto mode : {Interpolation::bilinear, Interpolation::nearest, Interpolation::bicubic})
+    for (auto padding : {GridPadding::zeros, GridPadding::border, GridPadding::reflection})
+      add({2, 3, 3, 5, 4}, {2, 2, 2, 3, 3}, {mode, padding, padding == GridPadding::border});
+  add({1, 10, 2, 3, 2}, {1, 1, 2, 2, 3}, {});
   return cases;
 }
 

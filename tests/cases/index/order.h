@@ -127,6 +127,25 @@ inline std::vector<Case> quantile_cases() {
   add({3, 8, 5}, {0.1, 0.5, 0.875}, 1, false, linear);
   add({9, 2}, {0, 1}, 0, true, linear);
   add({33}, {0.3}, 0, false, linear);
+  // Of a tensor, to which a gradient goes.
+  for (const auto& q : {Shape{3}, Shape{}})
+    cases.push_back({.name = "quantiles of a tensor " + to_string(q),
+                     .inputs = {{{9, 4}}, {q, 0.05, 0.95}},
+                     .run = [](const std::vector<Tensor>& in) { return std::vector{quantile(in[0], in[1], 0)}; },
+                     .reference =
+                         [=](const Arrays& in) {
+                           Array y(q.rank() == 0 ? Shape{4} : Shape{3, 4});
+                           for (std::int64_t i = 0; i < y.numel(); ++i) {
+                             std::vector<double> line;
+                             for (std::int64_t k = 0; k < 9; ++k) line.push_back(in[0][k * 4 + i % 4]);
+                             std::sort(line.begin(), line.end());
+                             const double rank = in[1][i / 4] * 8;
+                             const auto below = static_cast<std::size_t>(rank);
+                             y[i] = line[below] + (rank - static_cast<double>(below)) * (line[below + 1] - line[below]);
+                           }
+                           return Arrays{y};
+                         },
+                     .slack = 4});
   for (auto interpolation : {lower, higher, nearest, midpoint}) add({4, 12}, {0.2, 0.7}, 1, false, interpolation);
   return cases;
 }

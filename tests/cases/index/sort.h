@@ -39,6 +39,9 @@ inline std::vector<Case> sort_cases() {
     add({{40}, 0, 1e6, Dtype::i64}, 0, descending, 40);
   }
   add({{1000}}, 0, true, 5);
+  add({{2, 9000}}, 1, false, 9000);
+  add({{300}, -2e9, 2e9, Dtype::i32}, 0, true, 300);
+  add({{5, 300}}, 1, false, 70);
   add({{3, 10}}, 1, true, 0);
   return cases;
 }

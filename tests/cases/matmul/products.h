@@ -64,8 +64,35 @@ inline std::vector<Case> tensordot_cases() {
               {"aib", "bja"}, "ij"),
           product(
               "tensordot over none", {2, 3}, {4}, [](T a, T b) { return tensordot(a, b, 0); }, {"ij", "k"}, "ijk"),
+          // Beside an extent of 1 the other one is summed over.
+          {.name = "tensordot over an extent of 1",
+           .inputs = {{{2, 1, 4}}, {{3, 4, 5}}},
+           .run = [](const std::vector<Tensor>& in) { return std::vector{tensordot(in[0], in[1], 2)}; },
+           .reference =
+               [](const Arrays& in) {
+                 const auto summed = reference::einsum({"jkl"}, "kl", {in[1]});
+                 return Arrays{reference::einsum({"ijk", "kl"}, "il", {in[0], summed})};
+               }},
           product(
               "tensordot over all", {2, 3}, {2, 3}, [](T a, T b) { return tensordot(a, b, 2); }, {"ij", "ij"}, "")};
+}
+
+inline Case chained(const std::string& name, const std::vector<Shape>& shapes, const std::vector<std::string>& terms,
+                    const std::string& result) {
+  Case example{.name = name,
+               .inputs = {},
+               .run = [](const std::vector<Tensor>& in) { return std::vector{multi_dot(in)}; },
+               .reference = [=](const Arrays& in) { return Arrays{reference::einsum(terms, result, in)}; },
+               .slack = 4};
+  for (const auto& shape : shapes) example.inputs.push_back({shape});
+  return example;
+}
+inline std::vector<Case> multi_dot_cases() {
+  return {chained("multi_dot", {{3, 5}, {5, 2}, {2, 6}}, {"ij", "jk", "kl"}, "il"),
+          chained("multi_dot of two", {{3, 5}, {5, 2}}, {"ij", "jk"}, "ik"),
+          chained("multi_dot from a vector to a vector", {{3}, {3, 4}, {4, 2}, {2}}, {"i", "ij", "jk", "k"}, ""),
+          chained("multi_dot from a vector", {{3}, {3, 4}, {4, 7}}, {"i", "ij", "jk"}, "k"),
+          chained("multi_dot of four", {{2, 7}, {7, 1}, {1, 5}, {5, 3}}, {"ij", "jk", "kl", "lm"}, "im")};
 }
 
 inline std::vector<Case> kron_cases() {
@@ -109,9 +136,18 @@ inline std::vector<Case> cross_cases() {
   return cases;
 }
 
-inline const RegisterCases products_registered[] = {
-    {"mm", mm_cases},         {"bmm", bmm_cases},     {"mv", mv_cases},       {"dot", dot_cases},
-    {"inner", inner_cases},   {"addmv", addmv_cases}, {"addr", addr_cases},   {"baddbmm", baddbmm_cases},
-    {"addbmm", addbmm_cases}, {"kron", kron_cases},   {"cross", cross_cases}, {"tensordot", tensordot_cases}};
+inline const RegisterCases products_registered[] = {{"mm", mm_cases},
+                                                    {"bmm", bmm_cases},
+                                                    {"mv", mv_cases},
+                                                    {"dot", dot_cases},
+                                                    {"inner", inner_cases},
+                                                    {"addmv", addmv_cases},
+                                                    {"addr", addr_cases},
+                                                    {"baddbmm", baddbmm_cases},
+                                                    {"addbmm", addbmm_cases},
+                                                    {"kron", kron_cases},
+                                                    {"cross", cross_cases},
+                                                    {"tensordot", tensordot_cases},
+                                                    {"multi_dot", multi_dot_cases}};
 
 }  // namespace clnet::testing

@@ -29,6 +29,36 @@ inline std::vector<Case> cumprod_cases() {
   return cases;
 }
 
+inline std::vector<Case> vander_cases() {
+  std::vector<Case> cases;
+  const auto add = [&](const Input& x, std::optional<std::int64_t> n, bool increasing) {
+    auto extents = x.shape.extents();
+    const auto powers = n.value_or(extents.back());
+    extents.push_back(powers);
+    cases.push_back({.name = fmt::format("vander of {} {} to {}{}", to_string(x.dtype), to_string(x.shape), powers,
+                                         increasing ? ", increasing" : ""),
+                     .inputs = {x},
+                     .run = [=](const std::vector<Tensor>& in) { return std::vector{vander(in[0], n, increasing)}; },
+                     .reference =
+                         [=](const Arrays& in) {
+                           Array y{Shape(extents)};
+                           for (std::int64_t i = 0; i < y.numel(); ++i) {
+                             const auto k = i % powers;
+                             y[i] = std::pow(in[0][i / powers], static_cast<double>(increasing ? k : powers - 1 - k));
+                           }
+                           return Arrays{y};
+                         },
+                     .slack = 4});
+  };
+  add({{5}, -1.5, 1.5}, std::nullopt, false);
+  add({{2, 3}, -1.5, 1.5}, 4, true);
+  add({{3}, -1.5, 1.5}, 1, false);
+  add({{3}, -1.5, 1.5}, 0, false);
+  add({{4}, -3, 3, Dtype::i32}, 3, false);
+  return cases;
+}
+
+inline const RegisterCases vander_registered{"vander", vander_cases};
 inline const RegisterCases cumprod_registered{"cumprod", cumprod_cases};
 inline const RegisterMeaning linear_scan_meaning{
     "linear_scan",

@@ -83,14 +83,39 @@ inline std::vector<Case> rot90_cases() {
 inline std::vector<Case> diag_embed_cases() {
   using T = const Tensor&;
   return {arranged(
-      "diag_embed", {2, 3}, {2, 3, 3}, [](T x) { return diag_embed(x); },
-      [](const Coordinates& at) {
-        return at[1] == at[2] ? std::optional(Coordinates{at[0], at[1]}) : std::nullopt;
-      })};
+              "diag_embed", {2, 3}, {2, 3, 3}, [](T x) { return diag_embed(x); },
+              [](const Coordinates& at) {
+                return at[1] == at[2] ? std::optional(Coordinates{at[0], at[1]}) : std::nullopt;
+              }),
+          arranged(
+              "diag_embed above", {2, 3}, {5, 2, 5}, [](T x) { return diag_embed(x, 2, 0, 2); },
+              [](const Coordinates& at) {
+                return at[2] == at[0] + 2 ? std::optional(Coordinates{at[1], at[0]}) : std::nullopt;
+              }),
+          arranged(
+              "diag_embed below", {2, 3}, {2, 4, 4}, [](T x) { return diag_embed(x, -1); },
+              [](const Coordinates& at) {
+                return at[1] == at[2] + 1 ? std::optional(Coordinates{at[0], at[2]}) : std::nullopt;
+              }),
+          arranged(
+              "diag_embed turned", {3}, {4, 4}, [](T x) { return diag_embed(x, 1, 1, 0); },
+              [](const Coordinates& at) { return at[0] == at[1] + 1 ? std::optional(Coordinates{at[1]}) : std::nullopt; })};
 }
 
-inline const RegisterCases axes_registered[] = {{"movedim", movedim_cases}, {"unflatten", unflatten_cases},
-                                                {"fliplr", fliplr_cases},   {"flipud", flipud_cases},
-                                                {"rot90", rot90_cases},     {"diag_embed", diag_embed_cases}};
+inline std::vector<Case> atleast_1d_cases() {
+  return {renamed("atleast_1d of a scalar", {}, {1}, atleast_1d), renamed("atleast_1d", {2, 3}, {2, 3}, atleast_1d)};
+}
+inline std::vector<Case> atleast_2d_cases() {
+  return {renamed("atleast_2d", {3}, {1, 3}, atleast_2d), renamed("atleast_2d of a scalar", {}, {1, 1}, atleast_2d)};
+}
+inline std::vector<Case> atleast_3d_cases() {
+  return {renamed("atleast_3d", {3}, {1, 3, 1}, atleast_3d), renamed("atleast_3d of a matrix", {2, 3}, {2, 3, 1}, atleast_3d),
+          renamed("atleast_3d of a scalar", {}, {1, 1, 1}, atleast_3d)};
+}
+
+inline const RegisterCases axes_registered[] = {
+    {"movedim", movedim_cases},       {"unflatten", unflatten_cases},   {"fliplr", fliplr_cases},
+    {"flipud", flipud_cases},         {"rot90", rot90_cases},           {"diag_embed", diag_embed_cases},
+    {"atleast_1d", atleast_1d_cases}, {"atleast_2d", atleast_2d_cases}, {"atleast_3d", atleast_3d_cases}};
 
 }  // namespace clnet::testing

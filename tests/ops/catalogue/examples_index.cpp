@@ -6,6 +6,7 @@
 #include "tests/cases/image/grid_sample.h"
 #include "tests/cases/shape/diagonal.h"
 #include "tests/ops/catalogue/examples.h"
+#include "tests/reference/elementwise/special.h"
 #include "tests/reference/image/interpolate.h"
 #include "tests/reference/index/index.h"
 #include "tests/reference/index/scatter.h"
@@ -207,6 +208,9 @@ std::vector<Example> drawn() {
   return {
       {"bernoulli", {{{40}}}, seeded([](const Tensors& in) { return bernoulli(in[0]); }), by_element([](double p, auto i) {
          return draw(i) < p ? 1.0 : 0.0;
+       })},
+      {"poisson", {{{40}}}, seeded([](const Tensors& in) { return poisson(in[0]); }), by_element([](double rate, auto i) {
+         return reference::poisson(rate, draw(i) + 0x1p-25);
        })},
       {"multinomial",
        {{{6}}},

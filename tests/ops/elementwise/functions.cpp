@@ -54,7 +54,12 @@ TEST_CASE("erfinv and logit end at infinity, and their arguments at 1") {
   CHECK(std::isnan(z[2]));
   CHECK(z[3] == 0);
   CHECK(logit(Tensor::from({0.0F}), 0.25).item() == Approx(-std::log(3)));
-  CHECK_THROWS_WITH(logit(ones({2}), 0.75), Contains("logit: eps 0.75"));
+  // PyTorch: torch.logit(torch.tensor([0.1, 0.75, 0.8]), 0.75).
+  const auto high = logit(Tensor::from({0.1F, 0.75F, 0.8F}), 0.75).to_vector<float>();
+  CHECK(high[0] == Approx(std::log(3)));
+  CHECK(high[1] == Approx(-std::log(3)));
+  CHECK(high[2] == Approx(-std::log(3)));
+  CHECK_THROWS_WITH(logit(ones({2}), -0.25), Contains("logit: eps -0.25"));
 }
 
 TEST_CASE("gradients of sinc and of digamma are finite at 0 and below it") {
@@ -130,4 +135,41 @@ TEST_CASE("numbers that are none: is_finite, is_inf, signbit, fmax, heaviside") 
   CHECK(fmax(x, 0).to_vector<float>() == std::vector<float>{1, 0, inf, 0, 0});
   CHECK(fmin(x, 0).to_vector<float>() == std::vector<float>{0, -inf, 0, 0, 0});
   CHECK(heaviside(x, 0.5).to_vector<float>() == std::vector<float>{1, 0, 1, 0, 0.5F});
+}
+
+TEST_CASE("nextafter steps among the numbers of each dtype") {
+  const auto next = [](Dtype dtype, float from, float to) {
+    return nextafter(cast(Tensor::from({from}), dtype), cast(Tensor::from({to}), dtype)).item<float>();
+  };
+  for (const float from : {1.0F, -1.0F, 0.0F, 3.5e-40F, 1e30F, inf, -inf, 0x1p-126F})
+    for (const float to : {0.0F, inf, -inf, 2.0F, -2.0F}) {
+      INFO(from << " to " << to);
+      CHECK(next(Dtype::f32, from, to) == std::nextafter(from, to));
+    }
+  CHECK(next(Dtype::f16, 1, 2) == 1 + 0x1p-10F);
+  CHECK(next(Dtype::f16, 1, 0) == 1 - 0x1p-11F);
+  CHECK(next(Dtype::f16, 0, -1) == -0x1p-24F);
+  CHECK(next(Dtype::f16, 0x1p-14F, 0) == 0x1p-14F - 0x1p-24F);
+  CHECK(next(Dtype::f16, 65504, inf) == inf);
+  CHECK(next(Dtype::f16, inf, 0) == 65504);
+  CHECK(next(Dtype::bf16, 1, 2) == 1 + 0x1p-7F);
+  CHECK(next(Dtype::bf16, -1, 0) == -1 + 0x1p-8F);
+  CHECK(std::isnan(next(Dtype::f32, NAN, 1)));
+  CHECK(std::isnan(next(Dtype::f32, 1, NAN)));
+  CHECK_THROWS_AS(nextafter(ones({2}), ones({2}, Dtype::f16)), DtypeError);
+}
+
+TEST_CASE("modified Bessel functions at their ends, and the slope of i1 at 0") {
+  const Tensor x = Tensor::from({0.0F, 90.0F, inf, -inf, 100.0F});
+  const auto even = i0(x).to_vector<float>(), odd = i1(x).to_vector<float>();
+  CHECK(even[0] == 1);
+  CHECK(even[1] == Approx(std::cyl_bessel_i(0.0, 90.0)).epsilon(1e-5));
+  CHECK(even[2] == inf);
+  CHECK(even[3] == inf);
+  CHECK(even[4] == inf);
+  CHECK(odd[0] == 0);
+  CHECK(odd[2] == inf);
+  CHECK(odd[3] == -inf);
+  const Tensor zero = Tensor::from({0.0F});
+  CHECK(gradients(sum(i1(zero)), {zero})[0].item() == 0.5);
 }

@@ -106,8 +106,11 @@ TEST_CASE("nms keeps the best boxes") {
 
 TEST_CASE("sampling refuses what does not fit") {
   const Tensor x = ones({2, 3, 4, 5});
-  CHECK_THROWS_WITH(grid_sample(x, ones({1, 2, 2, 2})),
-                    "grid_sample: x [2, 3, 4, 5] and grid [1, 2, 2, 2] must be {N, C, H, W} and {N, h, w, 2}");
+  CHECK_THROWS_WITH(
+      grid_sample(x, ones({1, 2, 2, 2})),
+      "grid_sample: x [2, 3, 4, 5] and grid [1, 2, 2, 2] must be {N, C, H, W} and {N, h, w, 2}, or {N, C, D, H, W} and "
+      "{N, d, h, w, 3}");
+  CHECK_THROWS_AS(grid_sample(ones({1, 1, 2, 2, 2}), ones({1, 1, 1, 1, 2})), ShapeError);
   CHECK_THROWS_AS(grid_sample(zeros({1, 1, 0, 2}), ones({1, 2, 2, 2})), ShapeError);
   CHECK_THROWS_AS(grid_sample(x, ones({2, 2, 2, 2}, Dtype::f16)), DtypeError);
   CHECK_THROWS_WITH(grid_sample(x, ones({2, 2, 2, 2}), {.mode = Interpolation::area}),

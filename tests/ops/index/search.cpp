@@ -36,7 +36,10 @@ TEST_CASE("bincount as long as its input says, or as it is told") {
   CHECK(bincount(x).to_vector<std::int64_t>() == Places{1, 2, 0, 1});
   CHECK(bincount(x, {}, 6).to_vector<std::int64_t>() == Places{1, 2, 0, 1, 0, 0});
   CHECK(bincount(x, {}, 0, 2).to_vector<std::int64_t>() == Places{1, 2});
-  CHECK(bincount(x, Tensor::from({1, 2, 3, 4})).to_vector<std::int32_t>() == std::vector<std::int32_t>{4, 4, 0, 2});
+  // Sums of weights are floating.
+  const Tensor weighted = bincount(x, Tensor::from({1, 2, 3, 4}));
+  CHECK(weighted.dtype() == Dtype::f32);
+  CHECK(weighted.to_vector<float>() == std::vector<float>{4, 4, 0, 2});
   CHECK(bincount(zeros({0}, Dtype::i32)).shape() == Shape{0});
   const auto counted = compile([](const Tensor& in) { return bincount(in, {}, 0, 4); });
   CHECK(counted(x).to_vector<std::int64_t>() == Places{1, 2, 0, 1});

@@ -53,6 +53,24 @@ inline double sinc(double x) {
   return std::sin(std::numbers::pi * nearest) / (std::numbers::pi * x);
 }
 
+/// The modified Bessel functions, by the C++ library, which refuses large arguments.
+inline double bessel(double order, double size) {
+  return size > 700 ? std::numeric_limits<double>::infinity() : std::cyl_bessel_i(order, size);
+}
+inline double i0(double x) { return bessel(0, std::fabs(x)); }
+inline double i1(double x) { return std::copysign(bessel(1, std::fabs(x)), x); }
+
+/// The least count of events that share of all cases do not exceed, by adding up logarithms' exponentials.
+inline double poisson(double rate, double share) {
+  if (!(rate >= 0)) return std::numeric_limits<double>::quiet_NaN();
+  double sum = std::exp(-rate), count = 0;
+  while (sum <= share && count < 40 * (rate + 10)) {
+    ++count;
+    sum += rate == 0 ? 0 : std::exp(count * std::log(rate) - rate - std::lgamma(count + 1));
+  }
+  return count;
+}
+
 inline double logit(double x) { return x > 0.25 && x < 0.75 ? std::log1p((2 * x - 1) / (1 - x)) : std::log(x) - std::log1p(-x); }
 
 inline double logaddexp2(double x, double y) {

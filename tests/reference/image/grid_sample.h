@@ -70,6 +70,42 @@ inline Array grid_sample(const Array& x, const Array& grid, const GridSampleOpti
   return y;
 }
 
+/// Of volumes {N, C, D, H, W} at {N, d, h, w, 3}.
+inline Array grid_sample_volume(const Array& x, const Array& grid, const GridSampleOptions& options) {
+  const auto channels = x.shape[1], places = grid.numel() / grid.shape[0] / 3;
+  Array y({x.shape[0], channels, grid.shape[1], grid.shape[2], grid.shape[3]});
+  for (std::int64_t i = 0; i < y.numel(); ++i) {
+    const auto plane = i / places, place = plane / channels * places + i % places;
+    double inner[3];
+    for (int d = 0; d < 3; ++d) {
+      const auto size = static_cast<double>(x.shape[d + 2]), coordinate = grid[3 * place + 2 - d];
+      inner[d] = options.align_corners ? (coordinate + 1) / 2 * (size - 1) : ((coordinate + 1) * size - 1) / 2;
+    }
+    // Every tap of a neighbourhood of 4 x 4 x 4, most with no weight.
+    for (int tap = 0; tap < 64; ++tap) {
+      double weight = 1;
+      std::int64_t from = plane;
+      bool inside = true;
+      for (int d = 0; d < 3; ++d) {
+        const double outer = inner[d], led = led_back(outer, x.shape[d + 2], options), step = (tap >> 2 * d & 3) - 1;
+        double at = std::floor(led) + step;
+        if (options.mode == Interpolation::bicubic) {
+          at = led_back(std::floor(outer) + step, x.shape[d + 2], options);
+          weight *= keys_weight(outer - std::floor(outer) - step);
+        } else if (options.mode == Interpolation::nearest) {
+          weight *= at == std::nearbyint(led) ? 1 : 0;
+        } else {
+          weight *= std::max(0.0, 1 - std::abs(led - at));
+        }
+        inside = inside && at >= 0 && at < static_cast<double>(x.shape[d + 2]);
+        from = from * x.shape[d + 2] + static_cast<std::int64_t>(at);
+      }
+      if (inside) y[i] += weight * x[from];
+    }
+  }
+  return y;
+}
+
 inline Array affine_grid(const Array& theta, const Shape& size, bool align_corners) {
   const int dims = size.rank() - 2;
   std::vector<std::int64_t> extents{size[0]};

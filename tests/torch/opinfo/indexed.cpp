@@ -113,8 +113,9 @@ Tensor indexed(const Args& in) {
       ++dim;
     } else if (holds_tensor(part)) {
       const auto indices = in.as_tensor(part, "index");
-      if (indices.dtype() == Dtype::boolean) throw LeftOut("indexing by a mask");
-      x = index_select(x, dim, indices);
+      const bool mask = indices.dtype() == Dtype::boolean;
+      if (mask && parts.size() > 1) throw LeftOut("indexing by a mask beside others");
+      x = mask ? x[indices] : index_select(x, dim, indices);
       dim += indices.rank();
     } else if (part.is_array()) {
       std::vector<std::int64_t> indices;

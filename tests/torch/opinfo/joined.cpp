@@ -15,12 +15,7 @@ Tensor concatenated(std::vector<Tensor> parts, int dim) {
   return concat(parts, dim);
 }
 
-Tensor at_least(Tensor x, int rank) {
-  if (x.rank() == 0) x = reshape(x, {1});
-  if (rank >= 2 && x.rank() == 1) x = unsqueeze(x, 0);
-  if (rank == 3 && x.rank() == 2) x = unsqueeze(x, 2);
-  return x;
-}
+Tensor at_least(const Tensor& x, int rank) { return rank == 1 ? atleast_1d(x) : rank == 2 ? atleast_2d(x) : atleast_3d(x); }
 
 std::vector<Tensor> at_least(std::vector<Tensor> all, int rank) {
   for (auto& x : all) x = at_least(x, rank);

@@ -29,30 +29,27 @@ Tensor quantile_case(const Args& in, bool ignores_nan) {
   const auto rule = rules.at(in.text(4, "interpolation", "linear"));
   const auto dim = in.find(2, "dim") == nullptr ? std::nullopt : std::optional(in.dim(2));
   const bool keep = in.flag(3, "keepdim");
-  std::vector<double> parts;
-  bool number = true;
   if (in.is_tensor(1, "q")) {
     const auto q = in.tensor(1, "q");
-    number = q.rank() == 0;
-    parts = q.to_vector<double>();
-  } else {
-    parts = {in.number(1, "q")};
+    return ignores_nan ? nanquantile(x, q, dim, keep, rule) : quantile(x, q, dim, keep, rule);
   }
-  if (number) return ignores_nan ? nanquantile(x, parts[0], dim, keep, rule) : quantile(x, parts[0], dim, keep, rule);
-  if (!ignores_nan) return quantile(x, parts, dim, keep, rule);
-  std::vector<Tensor> each;
-  for (const double part : parts) each.push_back(nanquantile(x, part, dim, keep, rule));
-  return stack(each);
+  const double q = in.number(1, "q");
+  return ignores_nan ? nanquantile(x, q, dim, keep, rule) : quantile(x, q, dim, keep, rule);
 }
 
-Outputs different(const Args& in, UniqueResult (*function)(const Tensor&)) {
-  in.without_effect({"sorted"});
-  if (in.find(-1, "dim") != nullptr) throw LeftOut("unique slices");
-  const auto result = function(in.tensor(0));
-  Outputs outputs{result.values};
-  if (in.flag(-1, "return_inverse")) outputs.push_back(result.inverse);
-  if (in.flag(-1, "return_counts")) outputs.push_back(result.counts);
-  return outputs;
+using Different = UniqueResult (*)(const Tensor&);
+using DifferentSlices = UniqueResult (*)(const Tensor&, int);
+
+Adapter different(Different elements, DifferentSlices slices) {
+  return [=](const Args& in) {
+    in.without_effect({"sorted"});
+    const auto x = in.tensor(0);
+    const auto result = in.find(-1, "dim") == nullptr ? elements(x) : slices(x, in.dim(-1, "dim"));
+    Outputs outputs{result.values};
+    if (in.flag(-1, "return_inverse")) outputs.push_back(result.inverse);
+    if (in.flag(-1, "return_counts")) outputs.push_back(result.counts);
+    return outputs;
+  };
 }
 
 Tensor sampled(const Args& in, const std::string& mode, const std::string& padding, bool align) {
@@ -64,7 +61,6 @@ Tensor sampled(const Args& in, const std::string& mode, const std::string& paddi
   if (padding != "zeros" && padding != "border" && padding != "reflection") throw Failed("unknown padding " + padding);
   options.padding = padding == "zeros" ? GridPadding::zeros : padding == "border" ? GridPadding::border : GridPadding::reflection;
   options.align_corners = align;
-  if (in.tensor(0).rank() == 5) throw LeftOut("volumes");
   return grid_sample(in.tensor(0), in.tensor(1, "grid"), options);
 }
 
@@ -95,12 +91,8 @@ void add_ordered(Adapters& adapters) {
     const auto shape = x.rank() == 0 ? x.shape() : x.shape().with(in.dim(1), indices.numel());
     return index_copy(x, in.dim(1), indices, expand(std::get<Tensor>(value), shape));
   });
-  adapters["bincount"] = one([](const Args& in) {
-    // Sums of weights are floating in PyTorch.
-    auto weights = in.maybe_tensor(1, "weights");
-    if (weights.defined()) weights = cast(weights, Dtype::f32);
-    return bincount(in.tensor(0), weights, in.integer(2, "minlength", 0));
-  });
+  adapters["bincount"] =
+      one([](const Args& in) { return bincount(in.tensor(0), in.maybe_tensor(1, "weights"), in.integer(2, "minlength", 0)); });
   adapters["histc"] = one([](const Args& in) {
     return histc(in.tensor(0), in.integer(1, "bins", 100), in.number(2, "min", 0), in.number(3, "max", 0));
   });
@@ -135,19 +127,20 @@ void add_ordered(Adapters& adapters) {
   };
   adapters["argwhere"] = one([](const Args& in) { return nonzero(in.tensor(0)); });
   adapters["masked_select"] = one([](const Args& in) { return masked_select(in.tensor(0), in.tensor(1, "mask")); });
-  adapters["unique"] = [](const Args& in) { return different(in, unique); };
-  adapters["unique_consecutive"] = [](const Args& in) { return different(in, unique_consecutive); };
+  adapters["unique"] = different(unique, unique);
+  adapters["unique_consecutive"] = different(unique_consecutive, unique_consecutive);
   adapters["cummax"] = [](const Args& in) { return both(cummax(in.tensor(0), in.dim(1))); };
   adapters["cummin"] = [](const Args& in) { return both(cummin(in.tensor(0), in.dim(1))); };
   adapters["logcumsumexp"] = one([](const Args& in) { return logcumsumexp(in.tensor(0), in.dim(1)); });
   adapters["nn.functional.grid_sample"] = one([](const Args& in) {
     return sampled(in, in.text(2, "mode", "bilinear"), in.text(3, "padding_mode", "zeros"), in.flag(4, "align_corners"));
   });
-  adapters["grid_sampler_2d"] = one([](const Args& in) {
-    static const std::vector<std::string> modes{"bilinear", "nearest", "bicubic"}, paddings{"zeros", "border", "reflection"};
-    return sampled(in, modes.at(static_cast<std::size_t>(in.integer(2, "interpolation_mode"))),
-                   paddings.at(static_cast<std::size_t>(in.integer(3, "padding_mode"))), in.flag(4, "align_corners"));
-  });
+  for (const char* name : {"grid_sampler_2d", "grid_sampler_3d"})
+    adapters[name] = one([](const Args& in) {
+      static const std::vector<std::string> modes{"bilinear", "nearest", "bicubic"}, paddings{"zeros", "border", "reflection"};
+      return sampled(in, modes.at(static_cast<std::size_t>(in.integer(2, "interpolation_mode"))),
+                     paddings.at(static_cast<std::size_t>(in.integer(3, "padding_mode"))), in.flag(4, "align_corners"));
+    });
 }
 
 }  // namespace clnet::torch::opinfo

@@ -22,13 +22,6 @@ Tensor inner_product(const Args& in) {
   return reshape(matmul(rows(a), rows(b), {.transpose_b = true}), shape);
 }
 
-Tensor chained(const Args& in) {
-  const auto all = in.tensors(0);
-  auto result = all.at(0);
-  for (std::size_t i = 1; i < all.size(); ++i) result = matmul(result, all[i]);
-  return result;
-}
-
 Tensor matrix_power(const Args& in) {
   const auto x = in.tensor(0);
   const auto n = in.integer(1, "n");
@@ -63,7 +56,7 @@ void add_products(Adapters& adapters) {
   adapters["addr"] = one([](const Args& in) { return plus_product(in, outer(in.tensor(1, "vec1"), in.tensor(2, "vec2"))); });
   // OpInfo has the operands first.
   adapters["einsum"] = one([](const Args& in) { return einsum(in.text(1, "equation", ""), in.tensors(0)); });
-  adapters["linalg.multi_dot"] = one(chained);
+  adapters["linalg.multi_dot"] = one([](const Args& in) { return multi_dot(in.tensors(0)); });
   adapters["linalg.matrix_power"] = one(matrix_power);
   adapters["linalg.vecdot"] = one([](const Args& in) { return sum(in.tensor(0) * in.tensor(1, "y"), in.dim(2, "dim", -1)); });
   adapters["nn.functional.linear"] = one([](const Args& in) {

@@ -23,6 +23,7 @@ KINDS = {kind: re.compile(f"(?:{pattern})$") for kind, pattern in {
     "layer-norm": r"layer-norm-(?P<rows>\d+)-(?P<width>\d+)-(?P<what>forward|train)",
     "elementwise": r"elementwise-(?P<function>exp|log|log1p|expm1|sin|cos|tanh|erf|rsqrt|gelu|gelu-tanh|softplus|mish|pow2|pow2\.5|pow-x)"
                    r"-1m",
+    "function": r"function-(?P<function>[a-z0-9-]+)-(?P<what>forward|train)",
     "random": r"(?P<function>rand|randn|dropout)-1m",
     "memory": r"(?P<function>permute)-6d-1m|(?P<large>relu|sum|argmax)-64m|(?P<softmax>softmax)-4096-1000",
     "gather": r"gather-(?P<dim>[01])-1m",
@@ -66,7 +67,7 @@ def can_run(peer, item):
     if peer == "loop":
         return item.kind == "by-hand"
     if peer == "compiled":
-        return item.kind not in ("recurrent", "by-hand", "generation", "optimizer")
+        return item.kind not in ("recurrent", "by-hand", "generation", "optimizer", "function")
     if peer in EXPORTED:
-        return item.kind not in ("by-hand", "generation", "random", "optimizer") and item.what in (None, "forward", "infer")
+        return item.kind not in ("by-hand", "generation", "random", "optimizer", "function") and item.what in (None, "forward", "infer")
     return True

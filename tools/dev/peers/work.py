@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 from peers import networks
+from peers.functions import FUNCTIONS
 from peers.timing import random_inputs
 
 
@@ -145,6 +146,20 @@ def elementwise(item, function):
     special = {"gelu": functional.gelu, "gelu-tanh": lambda x: functional.gelu(x, approximate="tanh"), "softplus": functional.softplus,
                "mish": functional.mish, "pow2": lambda x: x.pow(2), "pow2.5": lambda x: x.pow(2.5), "pow-x": lambda x: x.pow(x)}
     return Forward(Function(special.get(function) or getattr(torch, function)), tensors((1 << 20,)))
+
+
+def function_of(item, function, what):
+    """The result; for -train also the first input's gradient, from one that is given."""
+    make, call = FUNCTIONS[function]
+    inputs = make()
+    if what == "forward":
+        return Forward(Function(call), inputs)
+
+    def prepare(compiled, layout):
+        x = inputs[0].requires_grad_()
+        g = torch.rand_like(call(*inputs))
+        return lambda: torch.autograd.grad(call(*inputs), x, g)
+    return Step(prepare)
 
 
 def random(item, function):
@@ -312,8 +327,8 @@ def loop(steps=200, batch=32, hidden=128):
     return Step(prepare)
 
 
-MAKERS = {"matmul": matmul, "linear": linear, "convolution": convolution, "depthwise": convolution, "axes": axes_convolution, "pool": pool,
-          "adaptive-pool": adaptive_pool, "batch-norm": batch_norm, "layer-norm": layer_norm, "elementwise": elementwise, "random": random,
-          "memory": memory, "gather": gather, "embedding": embedding, "optimizer": optimizer, "network": network,
-          "transformer": vision_transformer, "perceptron": perceptron, "segmentation": segmentation, "language": language,
-          "generation": generation, "recurrent": recurrent, "by-hand": by_hand}
+MAKERS = {"matmul": matmul, "linear": linear, "convolution": convolution, "depthwise": convolution, "axes": axes_convolution,
+          "pool": pool, "adaptive-pool": adaptive_pool, "batch-norm": batch_norm, "layer-norm": layer_norm, "elementwise": elementwise,
+          "function": function_of, "random": random, "memory": memory, "gather": gather, "embedding": embedding, "optimizer": optimizer,
+          "network": network, "transformer": vision_transformer, "perceptron": perceptron, "segmentation": segmentation,
+          "language": language, "generation": generation, "recurrent": recurrent, "by-hand": by_hand}

@@ -1,0 +1,44 @@
+// The places of the `count` elements of each line that come first, in order. x is {outer, extent, inner}, y {outer, count, inner}. COPY:
+// from the order of all elements. Else one line per work-item, which keeps the first so far, MOST of them at most, as keys beside places.
+#include "clnet.clh"
+
+#ifdef COPY
+kernel void topk(IN(order), OUT(y), const int all, const int extent, const int count, const int inner) {
+  const int at = (int)get_global_id(0);
+  if (at >= all) return;
+  const int i = REMAINDER(at, inner), rest = at / inner;
+  STORE(y, at, LOAD(order, (rest / count * extent + REMAINDER(rest, count)) * inner + i));
+}
+#else
+#include "sort_key.clh"
+
+#define TOGETHER 16
+
+kernel void topk(IN(x), OUT(y), const int lines, const int extent, const int count, const int inner) {
+  const int line = (int)get_global_id(0);
+  if (line >= lines) return;
+  const int outer = line / inner, i = REMAINDER(line, inner), base = outer * extent * inner + i;
+  ulong first[MOST];
+  for (int k = 0; k < MOST; ++k) first[k] = ~0ul;
+  uint last = 0xffffffffu;
+  for (int begin = 0; begin < extent; begin += TOGETHER) {
+    const int end = min(begin + TOGETHER, extent);
+    // Of most elements none comes before the last one that is kept; of equal keys the earlier place counts.
+    int some = begin < count;
+    if (begin + TOGETHER <= extent)
+      for (int at = 0; at < TOGETHER; ++at) some |= SORT_KEY(LOAD(x, base + (begin + at) * inner)) < last;
+    else
+      some = 1;
+    if (!some) continue;
+    for (int at = begin; at < end; ++at) {
+      const ulong pair = (ulong)SORT_KEY(LOAD(x, base + at * inner)) << 32 | (uint)at;
+      if (pair >= first[count - 1]) continue;
+      int to = count - 1;
+      for (; to > 0 && first[to - 1] > pair; --to) first[to] = first[to - 1];
+      first[to] = pair;
+      last = (uint)(first[count - 1] >> 32);
+    }
+  }
+  for (int k = 0; k < count; ++k) STORE(y, (outer * count + k) * inner + i, (int)(uint)first[k]);
+}
+#endif
