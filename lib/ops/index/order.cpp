@@ -69,7 +69,8 @@ QuantilePlaces interpolated_places(const Tensor& rank, QuantileInterpolation int
     case QuantileInterpolation::lower: return {whole(below), whole(below), {}};
     case QuantileInterpolation::higher: return {whole(above), whole(above), {}};
     case QuantileInterpolation::nearest: return {whole(round(rank)), whole(round(rank)), {}};
-    case QuantileInterpolation::midpoint: return {whole(below), whole(above), where(eq(below, above), 0.0, full({}, 0.5))};
+    case QuantileInterpolation::midpoint:
+      return {whole(below), whole(above), where(eq(below, above), 0.0, full({}, 0.5, rank.dtype()))};
     default: return {whole(below), whole(above), rank - below};
   }
 }
@@ -89,10 +90,10 @@ Tensor quantiles(std::string_view op, const Tensor& x, const std::vector<double>
   const auto extents = sorted.shape().with(lines.dim, static_cast<std::int64_t>(q.size()));
   std::vector<std::int64_t> places(static_cast<std::size_t>(sorted.rank()), 1);
   places[static_cast<std::size_t>(lines.dim)] = static_cast<std::int64_t>(q.size());
-  const Tensor parts = reshape(Tensor::from(q), places);
-  // As PyTorch computes it, in f32.
-  const Tensor last = ignores ? maximum(static_cast<double>(lines.extent - 1) - cast(nans, Dtype::f32), 0.0)
-                              : full({}, static_cast<double>(lines.extent - 1));
+  const Tensor parts = reshape(Tensor::from(q, {static_cast<std::int64_t>(q.size())}, wide.dtype()), places);
+  // As PyTorch computes it, in the dtype of x.
+  const Tensor last = ignores ? maximum(static_cast<double>(lines.extent - 1) - cast(nans, wide.dtype()), 0.0)
+                              : full({}, static_cast<double>(lines.extent - 1), wide.dtype());
   const auto [lower, upper, share] = interpolated_places(expand(parts * last, extents), interpolation);
   Tensor result = gather(sorted, lines.dim, lower);
   if (share.defined()) {
