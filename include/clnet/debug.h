@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,8 +56,10 @@ class CLNET_API DetectAnomaly {
 };
 
 struct GradientCheckOptions {
-  double step = 1e-2;        ///< step of the finite differences, in f32
-  double tolerance = 1e-2;   ///< largest difference, relative to the largest gradient (at least 1)
+  /// Step of the finite differences. Without one it is 1e-6 where all floating inputs are f64, otherwise 1e-2.
+  std::optional<double> step = std::nullopt;
+  /// Largest difference, relative to the largest gradient (at least 1). Without one as the step.
+  std::optional<double> tolerance = std::nullopt;
   std::size_t elements = 0;  ///< most elements checked per input, evenly spread; 0: all
 };
 struct GradientCheck {
@@ -65,9 +68,9 @@ struct GradientCheck {
   std::string worst;         ///< input and element with both numbers; empty where nothing was compared
 };
 /// Compares gradients() of a weighted sum of f's results with central differences at `inputs`, as torch.autograd.gradcheck: a
-/// check for custom gradients and kernels. Inputs that are not floating stay fixed. `f` must be deterministic, and its inputs
-/// should lie away from points without a derivative. Throws Error where f() returns nothing, and where the step vanishes in the
-/// rounding of an element.
+/// check for custom gradients and kernels. Inputs of f64 give the sharpest check. Inputs that are not floating stay fixed. `f`
+/// must be deterministic, and its inputs should lie away from points without a derivative. Throws Error where f() returns
+/// nothing, and where the step vanishes in the rounding of an element.
 CLNET_API GradientCheck check_gradients(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
                                         const std::vector<Tensor>& inputs, const GradientCheckOptions& options = {});
 CLNET_API GradientCheck check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f,

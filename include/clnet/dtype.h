@@ -1,4 +1,4 @@
-// The storage types of tensors. Kernels compute f16 and bf16 in float, i8 and u8 in int.
+// The storage types of tensors. Kernels compute f64 in double, f16 and bf16 in float, i8 and u8 in int.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,15 @@
 
 namespace clnet {
 
-/// Storage types: floats of 32 and 16 bits, bfloat16, signed integers of 32, 64 and 8 bits, bytes, and bool in one byte.
-enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, i8, u8, boolean };
+/// Storage types: floats of 32 and 16 bits, bfloat16, signed integers of 32, 64 and 8 bits, bytes, bool in one byte, and floats
+/// of 64 bits, for devices that have them (DeviceInfo::fp64).
+enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, i8, u8, boolean, f64 };
 
 /// Bytes of one element.
 CLNET_API std::size_t size_of(Dtype dtype);
-/// The name: "f32", "f16", "bf16", "i32", "i64", "i8", "u8" or "bool".
+/// The name: "f32", "f16", "bf16", "i32", "i64", "i8", "u8", "bool" or "f64".
 CLNET_API std::string_view to_string(Dtype dtype);
-/// Whether gradients flow through the type: f32, f16 and bf16.
+/// Whether gradients flow through the type: f32, f16, bf16 and f64.
 CLNET_API bool is_floating(Dtype dtype);
 
 /// Conversion of one value: rounds to nearest even, keeps infinities and NaN.
@@ -32,6 +33,10 @@ struct DtypeOf;
 template <>
 struct DtypeOf<float> {
   static constexpr Dtype value = Dtype::f32;
+};
+template <>
+struct DtypeOf<double> {
+  static constexpr Dtype value = Dtype::f64;
 };
 template <>
 struct DtypeOf<std::int32_t> {
@@ -57,9 +62,9 @@ struct DtypeOf<bool> {
 template <class T>
 using ElementType = std::conditional_t<!std::is_integral_v<T> || !std::is_signed_v<T> || sizeof(T) < 4, T,
                                        std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>>;
-/// Whether a tensor can be made from values of type T. Doubles become f32.
+/// Whether a tensor can be made from values of type T.
 template <class T>
-inline constexpr bool is_element_type = std::is_same_v<T, double> || requires {
+inline constexpr bool is_element_type = requires {
   DtypeOf<ElementType<T>>::value;
 };
 

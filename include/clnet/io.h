@@ -27,7 +27,7 @@ struct Safetensors {
 CLNET_API void save_safetensors(const std::filesystem::path& path, const StateDict& tensors,
                                 const std::map<std::string, std::string>& metadata = {});
 
-/// Reads dtypes F32, F16, BF16, F64 (converted to f32), I32, I64, I8, U8 and BOOL. All sizes are checked against the file's
+/// Reads dtypes F32, F16, BF16, F64, I32, I64, I8, U8 and BOOL. All sizes are checked against the file's
 /// length before memory is allocated. Tensors may begin at unaligned offsets. Throws FileError with path and reason, also for a
 /// file that the format forbids: duplicate names, unknown fields, gaps, overlaps, bytes after the last tensor.
 CLNET_API Safetensors load_safetensors(const std::filesystem::path& path);

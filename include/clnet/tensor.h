@@ -120,8 +120,8 @@ class CLNET_API Tensor {
   /// A scalar (shape []). Throws DtypeError where `value` does not fit into `dtype`.
   static Tensor scalar(double value, Dtype dtype = Dtype::f32);
 
-  /// Copies `values` to a tensor; doubles become f32. Throws ShapeError where their number is not the shape's. Without a shape
-  /// the result has one dimension.
+  /// Copies `values` to a tensor; doubles become f32 unless a dtype is given. Throws ShapeError where their number is not the
+  /// shape's. Without a shape the result has one dimension.
   template <class T, std::size_t count>
   static Tensor from(std::span<T, count> values, const Shape& shape) {
     using Given = std::remove_const_t<T>;
@@ -168,6 +168,11 @@ class CLNET_API Tensor {
   }
   static Tensor from(std::initializer_list<double> values) {
     return from(std::span<const double>(values.begin(), values.size()));
+  }
+  /// Copies doubles to a tensor of this floating dtype: exactly for Dtype::f64. Throws DtypeError for other dtypes.
+  static Tensor from(std::span<const double> values, const Shape& shape, Dtype dtype);
+  static Tensor from(std::initializer_list<double> values, const Shape& shape, Dtype dtype) {
+    return from(std::span<const double>(values.begin(), values.size()), shape, dtype);
   }
   /// Copies raw storage: f16 and bf16 as their 16 bits, bool as 0 or 1. Throws ShapeError unless `bytes` is spec.bytes().
   static Tensor from_bytes(const void* data, std::size_t bytes, const Spec& spec);

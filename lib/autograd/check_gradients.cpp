@@ -16,10 +16,10 @@ using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// Uneven weights for the elements of a result, the same at every call.
 Tensor weights_of(const Tensor& result, std::size_t number) {
-  std::vector<float> weights(static_cast<std::size_t>(result.numel()));
+  std::vector<double> weights(static_cast<std::size_t>(result.numel()));
   for (std::size_t i = 0; i < weights.size(); ++i)
-    weights[i] = static_cast<float>(0.5 + std::sin(1.7 * static_cast<double>(i) + static_cast<double>(number)));
-  return Tensor::from(weights, result.shape());
+    weights[i] = 0.5 + std::sin(1.7 * static_cast<double>(i) + static_cast<double>(number));
+  return Tensor::from(weights, result.shape(), result.dtype() == Dtype::f64 ? Dtype::f64 : Dtype::f32);
 }
 
 std::vector<Tensor> floating_results(const Function& f, const std::vector<Tensor>& inputs) {
@@ -56,7 +56,6 @@ std::vector<Tensor> analytic(const Function& f, const std::vector<Tensor>& input
 }  // namespace
 
 GradientCheck check_gradients(const Function& f, const std::vector<Tensor>& inputs, const GradientCheckOptions& options) {
-  if (!(options.step > 0)) throw Error(fmt::format("check_gradients: the step must be above 0, not {}", options.step));
   std::vector<Tensor> leaves, wanted;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -66,6 +65,9 @@ GradientCheck check_gradients(const Function& f, const std::vector<Tensor>& inpu
     wanted.push_back(leaves[i]);
     places.push_back(i);
   }
+  const bool f64 = std::all_of(wanted.begin(), wanted.end(), [](const Tensor& x) { return x.dtype() == Dtype::f64; });
+  const double usual = f64 && !wanted.empty() ? 1e-6 : 1e-2, step = options.step.value_or(usual);
+  if (!(step > 0)) throw Error(fmt::format("check_gradients: the step must be above 0, not {}", step));
   const auto found = analytic(f, leaves, wanted);
 
   struct Compared {
@@ -76,25 +78,24 @@ GradientCheck check_gradients(const Function& f, const std::vector<Tensor>& inpu
   double largest = 1;
   for (std::size_t k = 0; k < wanted.size(); ++k) {
     const auto gradient = found[k].to_vector<double>();
-    const auto start = wanted[k].to_vector<float>();
+    const auto start = wanted[k].to_vector<double>();
     const auto count = options.elements == 0 ? start.size() : std::min(options.elements, start.size());
     for (std::size_t n = 0; n < count; ++n) {
       const auto element = n * start.size() / count;
-      const auto at = [&](float moved) {
+      const auto at = [&](double moved) {
         auto values = start;
         values[element] = moved;
         auto moved_inputs = leaves;
-        moved_inputs[places[k]] = cast(Tensor::from(values, wanted[k].shape()), wanted[k].dtype()).detach();
+        moved_inputs[places[k]] = Tensor::from(values, wanted[k].shape(), wanted[k].dtype());
         // What the dtype made of it.
         return std::pair(value(f, moved_inputs), moved_inputs[places[k]].to_vector<double>()[element]);
       };
-      const auto step = static_cast<float>(options.step);
       const auto above = at(start[element] + step), below = at(start[element] - step);
       if (!(above.second > below.second))
         throw Error(
             fmt::format("check_gradients: a step of {:g} is lost in the digits of input {}, element {}, which is {:g}; scale the "
                         "input, or make the step larger",
-                        options.step, places[k], element, start[element]));
+                        step, places[k], element, start[element]));
       pairs.push_back({gradient[element], (above.first - below.first) / (above.second - below.second), places[k], element});
       largest = std::max({largest, std::abs(pairs.back().analytic), std::abs(pairs.back().numeric)});
     }
@@ -110,7 +111,7 @@ GradientCheck check_gradients(const Function& f, const std::vector<Tensor>& inpu
       if (std::isnan(error)) break;
     }
   }
-  result.passed = result.largest_error <= options.tolerance;
+  result.passed = result.largest_error <= options.tolerance.value_or(usual);
   return result;
 }
 

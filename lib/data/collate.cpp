@@ -46,6 +46,7 @@ std::vector<std::byte> element_of(double value, Dtype dtype) {
   };
   switch (dtype) {
     case Dtype::f32: put(static_cast<float>(value)); break;
+    case Dtype::f64: put(value); break;
     case Dtype::f16: put(float_to_half(static_cast<float>(value))); break;
     case Dtype::bf16: put(float_to_bfloat16(static_cast<float>(value))); break;
     case Dtype::i32: integer(std::int32_t{}); break;

@@ -31,20 +31,20 @@ Options looking_for(const std::optional<AnomalyOptions>& anomaly) {
 
 struct Anomaly {
   std::size_t first = 0, count = 0;
-  float value = 0;
+  double value = 0;
 };
 
 std::optional<Anomaly> anomaly_in(const Tensor& tensor, const AnomalyOptions& options) {
   if (!is_floating(tensor.dtype())) return std::nullopt;
-  const auto values = tensor.to_vector<float>();
-  const auto is_anomaly = [&](float value) { return std::isnan(value) || (options.infinities && std::isinf(value)); };
+  const auto values = tensor.to_vector<double>();
+  const auto is_anomaly = [&](double value) { return std::isnan(value) || (options.infinities && std::isinf(value)); };
   const auto first = std::find_if(values.begin(), values.end(), is_anomaly);
   if (first == values.end()) return std::nullopt;
   return Anomaly{static_cast<std::size_t>(first - values.begin()),
                  static_cast<std::size_t>(std::count_if(values.begin(), values.end(), is_anomaly)), *first};
 }
 
-std::string text(float value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }
+std::string text(double value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }
 
 std::string place_text(const Node& node) {
   const auto scope = to_string(node.scope);

@@ -37,6 +37,7 @@ void convert(Dtype from, const std::byte* source, To* target, std::size_t count)
   const auto as_is = [](auto value) { return value; };
   switch (from) {
     case Dtype::f32: return convert<To, float>(source, target, count, as_is);
+    case Dtype::f64: return convert<To, double>(source, target, count, as_is);
     case Dtype::f16: return convert<To, std::uint16_t>(source, target, count, half_to_float);
     case Dtype::bf16: return convert<To, std::uint16_t>(source, target, count, bfloat16_to_float);
     case Dtype::i32: return convert<To, std::int32_t>(source, target, count, as_is);

@@ -19,7 +19,7 @@ namespace {
 /// Whether a T is stored as the dtype is.
 template <class T>
 bool stored_as(Dtype dtype) {
-  if constexpr (std::is_same_v<T, double> || std::is_same_v<T, bool>)
+  if constexpr (std::is_same_v<T, bool>)
     return false;
   else
     return dtype == dtype_of<T>;

@@ -31,6 +31,9 @@ class Cast : public Op {
   Dtype dtype_;
 };
 
+/// Whether a scope casts from and to the dtype: f64 stays.
+bool is_narrowed(Dtype dtype) { return is_floating(dtype) && dtype != Dtype::f64; }
+
 /// A C++ number beside a tensor fits any dtype.
 bool is_number(const Tensor& tensor) {
   const auto& node = *node_of(tensor);
@@ -76,7 +79,7 @@ thread_local AutocastScope* innermost = nullptr;
 }  // namespace
 
 Autocast::Autocast(Dtype dtype) {
-  if (!is_floating(dtype)) throw DtypeError(fmt::format("Autocast: needs f16, bf16 or f32, got {}", to_string(dtype)));
+  if (!is_narrowed(dtype)) throw DtypeError(fmt::format("Autocast: needs f16, bf16 or f32, got {}", to_string(dtype)));
   scope_ = std::make_unique<AutocastScope>();
   scope_->dtype = dtype;
   scope_->outer = std::exchange(innermost, scope_.get());
@@ -90,7 +93,7 @@ bool autocasting() { return innermost && innermost->dtype != Dtype::f32; }
 void autocast(const Op& op, Tensors& inputs) {
   const auto precision = op.precision();
   if (precision == Precision::own) return;
-  const auto takes_part = [](const Tensor& x) { return is_floating(x.dtype()) && !is_number(x); };
+  const auto takes_part = [](const Tensor& x) { return is_narrowed(x.dtype()) && !is_number(x); };
   auto wanted = precision == Precision::low ? innermost->dtype : Dtype::f32;
   if (precision == Precision::widest) {
     const Tensor* first = nullptr;
@@ -107,7 +110,7 @@ void autocast(const Op& op, Tensors& inputs) {
 }
 
 Tensor autocast_to_product(const Tensor& x) {
-  return autocasting() && x.defined() && is_floating(x.dtype()) ? innermost->cast(x, innermost->dtype) : x;
+  return autocasting() && x.defined() && is_narrowed(x.dtype()) ? innermost->cast(x, innermost->dtype) : x;
 }
 
 Tensor convert(const Tensor& x, Dtype dtype) { return x.dtype() == dtype ? x : apply(std::make_shared<Cast>(dtype), {x}); }

@@ -11,6 +11,7 @@ std::size_t size_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::f32:
     case Dtype::i32: return 4;
+    case Dtype::f64:
     case Dtype::i64: return 8;
     case Dtype::f16:
     case Dtype::bf16: return 2;
@@ -31,11 +32,14 @@ std::string_view to_string(Dtype dtype) {
     case Dtype::i8: return "i8";
     case Dtype::u8: return "u8";
     case Dtype::boolean: return "bool";
+    case Dtype::f64: return "f64";
   }
   throw DtypeError("not a dtype");
 }
 
-bool is_floating(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16; }
+bool is_floating(Dtype dtype) {
+  return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::f64;
+}
 
 std::uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -36,10 +36,11 @@ enum class Precision : std::uint8_t {
 struct Expression {
   /// An OpenCL C expression over the inputs a, b, c, ..., the parameters p0, p1, ... and the linear index i of the output's
   /// element (kernels/clnet.clh has the available functions). Inputs are broadcast to the output. Values of f32, f16 and bf16
-  /// inputs are float, of i32 int, of i64 long, of i8 char, of u8 and bool uchar. The result is converted to the output's dtype.
+  /// inputs are float, of f64 double, of i32 int, of i64 long, of i8 char, of u8 and bool uchar. The result is converted to the
+  /// output's dtype.
   std::string text;
   /// The values of p0, p1, ...: run-time arguments, so that new values need no new program.
-  std::vector<float> parameters = {};
+  std::vector<double> parameters = {};
 };
 
 /// A range of an input's elements, in their order.

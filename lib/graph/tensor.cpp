@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -34,6 +35,7 @@ Tensor integer_of(double value, Dtype dtype) {
 Tensor Tensor::scalar(double value, Dtype dtype) {
   switch (dtype) {
     case Dtype::f32: return scalar_of(static_cast<float>(value), dtype);
+    case Dtype::f64: return scalar_of(value, dtype);
     case Dtype::f16: return scalar_of(float_to_half(static_cast<float>(value)), dtype);
     case Dtype::bf16: return scalar_of(float_to_bfloat16(static_cast<float>(value)), dtype);
     case Dtype::i32: return integer_of<std::int32_t>(value, dtype);
@@ -43,6 +45,16 @@ Tensor Tensor::scalar(double value, Dtype dtype) {
     case Dtype::boolean: return scalar_of(static_cast<std::uint8_t>(value != 0), dtype);
   }
   throw DtypeError("Tensor::scalar: not a dtype");
+}
+
+Tensor Tensor::from(std::span<const double> values, const Shape& shape, Dtype dtype) {
+  if (!is_floating(dtype)) throw DtypeError(fmt::format("Tensor::from: doubles do not become {}", to_string(dtype)));
+  if (dtype == Dtype::f64) return from_bytes(values.data(), values.size_bytes(), {shape, dtype});
+  const std::vector<float> singles(values.begin(), values.end());
+  if (dtype == Dtype::f32) return from(singles, shape);
+  std::vector<std::uint16_t> halves(singles.size());
+  std::transform(singles.begin(), singles.end(), halves.begin(), dtype == Dtype::f16 ? float_to_half : float_to_bfloat16);
+  return from_bytes(halves.data(), halves.size() * sizeof halves[0], {shape, dtype});
 }
 
 Tensor Tensor::from_bytes(const void* data, std::size_t bytes, const Spec& spec) {

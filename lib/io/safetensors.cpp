@@ -31,16 +31,6 @@ void place(std::vector<StoredTensor>& tensors) {
   }
 }
 
-void halve_doubles(std::vector<char>& bytes) {
-  for (std::size_t i = 0; i < bytes.size() / sizeof(double); ++i) {
-    double value;
-    std::memcpy(&value, bytes.data() + i * sizeof(double), sizeof value);
-    const auto narrow = static_cast<float>(value);
-    std::memcpy(bytes.data() + i * sizeof(float), &narrow, sizeof narrow);
-  }
-  bytes.resize(bytes.size() / 2);
-}
-
 }  // namespace
 
 void save_safetensors(const std::filesystem::path& path, const StateDict& tensors,
@@ -84,7 +74,6 @@ Safetensors load_safetensors(const std::filesystem::path& path) {
   for (auto& stored : header.tensors) {
     bytes.resize(static_cast<std::size_t>(stored.end - stored.begin));
     file.read_at(header.data_offset + stored.begin, bytes.data(), bytes.size());
-    if (stored.is_double) halve_doubles(bytes);
     if (stored.spec.dtype == Dtype::boolean)
       for (const char byte : bytes)
         if (byte != 0 && byte != 1)

@@ -27,7 +27,7 @@ struct StoredDtype {
 };
 constexpr std::array stored_dtypes{
     StoredDtype{"F32", Dtype::f32, 4}, StoredDtype{"F16", Dtype::f16, 2}, StoredDtype{"BF16", Dtype::bf16, 2},
-    StoredDtype{"F64", Dtype::f32, 8}, StoredDtype{"I32", Dtype::i32, 4}, StoredDtype{"I64", Dtype::i64, 8},
+    StoredDtype{"F64", Dtype::f64, 8}, StoredDtype{"I32", Dtype::i32, 4}, StoredDtype{"I64", Dtype::i64, 8},
     StoredDtype{"I8", Dtype::i8, 1},   StoredDtype{"U8", Dtype::u8, 1},   StoredDtype{"BOOL", Dtype::boolean, 1},
 };
 
@@ -165,7 +165,6 @@ class HeaderParser final : public nlohmann::json_sax<nlohmann::json> {
       return fail(fmt::format("{}: {} elements of {} take {} bytes, but data_offsets [{}, {}] hold {}", tensor(), elements,
                               dtype_.name, elements * dtype_.bytes, begin, end, end - begin));
     StoredTensor stored{name_, {Shape(std::vector<std::int64_t>(shape_.begin(), shape_.end())), dtype_.dtype}};
-    stored.is_double = dtype_.name == "F64";
     stored.begin = begin;
     stored.end = end;
     header_.tensors.push_back(std::move(stored));

@@ -20,8 +20,7 @@ inline constexpr std::uint64_t most_header_bytes = 100'000'000;
 /// A tensor in a file. `begin` and `end` count from the end of the header.
 struct StoredTensor {
   std::string name;
-  Spec spec;               ///< as it is loaded
-  bool is_double = false;  ///< stored as F64, loaded as f32
+  Spec spec;  ///< as it is loaded
   std::uint64_t begin = 0, end = 0;
 };
 

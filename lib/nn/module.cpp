@@ -212,11 +212,14 @@ LoadResult Module::load_state_dict(const io::StateDict& state, const LoadOptions
       left_out.missing.push_back(name);
       return;
     }
-    const auto tensor = found->second;
+    Tensor tensor = found->second;
     given.erase(found);
     if (!tensor.defined()) return;
-    const auto& have = tensor.spec();
     const auto want = parameter.value().spec();
+    // Rounded by the host, as the device may have no doubles.
+    if (tensor.dtype() == Dtype::f64 && want.dtype == Dtype::f32)
+      tensor = Tensor::from(tensor.to_vector<float>(), tensor.shape());
+    const auto& have = tensor.spec();
     if (have != want && options.skip_unfitting) {
       left_out.unfitting.push_back(name);
       return;

@@ -16,7 +16,7 @@ std::vector<Tensor> clip_by_norm(const std::vector<Tensor>& gradients, double ma
   std::vector<Tensor> result;
   for (const auto& gradient : gradients) {
     const Tensor here = exec::moved(scale, home, home ? finder.find(gradient) : nullptr);
-    result.push_back(cast(cast(gradient, Dtype::f32) * here, gradient.dtype()));
+    result.push_back(cast(cast(gradient, here.dtype()) * here, gradient.dtype()));
   }
   return result;
 }

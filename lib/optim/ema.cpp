@@ -39,6 +39,7 @@ EMA::EMA(const nn::Module& module, const EMAOptions& options) : impl_(std::make_
   impl_->options = options;
   std::vector<Tensor> present;
   const auto parameters = module.parameters();
+  for (const auto& [name, parameter] : parameters) refuse_f64("EMA", name, parameter.value().spec());
   for (const auto& [name, parameter] : parameters) present.push_back(cast(parameter.value(), Dtype::f32));
   eval(present);
   for (std::size_t i = 0; i < present.size(); ++i)

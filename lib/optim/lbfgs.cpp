@@ -196,6 +196,8 @@ LBFGS::LBFGS(const Parameters& parameters, const LBFGSOptions& o) : impl_(std::m
     const auto& [name, parameter] = impl_->parameters[i];
     if (const auto spec = parameter.value().spec(); !is_floating(spec.dtype))
       throw DtypeError(fmt::format("LBFGS: {} is {}, which has no gradient", name, to_string(spec)));
+    else
+      refuse_f64("LBFGS", name, spec);
     for (std::size_t j = 0; j < i; ++j)
       if (impl_->parameters[j].second.same(parameter)) throw Error(fmt::format("LBFGS: {} is optimized already", name));
   }

@@ -141,6 +141,7 @@ struct Optimizer::Impl {
     const auto spec = parameter.value().spec();
     if (!is_floating(spec.dtype))
       throw DtypeError(fmt::format("{}: {} is {}, which has no gradient", rule.name(), full_name, to_string(spec)));
+    refuse_f64(rule.name(), full_name, spec);
     Member member{full_name, parameter, {}, {}, std::nullopt, groups.size(), steps, {}};
     for (const auto& [what, initial, shape] : rule.states(spec.shape)) {
       if (what.empty() || what.find('.') != std::string::npos || what == sum_name || what == step_name ||

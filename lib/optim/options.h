@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "clnet/error.h"
+#include "clnet/shape.h"
 
 namespace clnet::optim {
 
@@ -23,6 +24,12 @@ inline void require_positive_or_zero(std::string_view who, std::string_view what
 /// The share of the past in a moving average.
 inline void require_share(std::string_view who, std::string_view what, double value) {
   require(value >= 0 && value < 1, who, what, value);
+}
+
+/// Formulas and states are f32.
+inline void refuse_f64(std::string_view who, std::string_view name, const Spec& spec) {
+  if (spec.dtype == Dtype::f64)
+    throw DtypeError(fmt::format("{}: {} is {}; optimizers compute in f32 and do not take f64", who, name, to_string(spec)));
 }
 
 inline void require_finite(std::string_view who, std::string_view what, double value) {

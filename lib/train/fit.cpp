@@ -165,7 +165,8 @@ class Fit {
     require(o.epochs >= 1 && o.epochs <= most_epochs, fmt::format("epochs must be from 1 to {}, not {}", most_epochs, o.epochs));
     require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
     require(o.batch_size >= 1, fmt::format("batch_size must be at least 1, not {}", o.batch_size));
-    require(is_floating(o.precision), fmt::format("precision must be f32, f16 or bf16, not {}", to_string(o.precision)));
+    require(is_floating(o.precision) && o.precision != Dtype::f64,
+            fmt::format("precision must be f32, f16 or bf16, not {}", to_string(o.precision)));
     require(!o.loss || !o.step_function, "a loss beside a step function, which has its own");
     require(std::none_of(o.hooks.begin(), o.hooks.end(), [](const auto& hook) { return !hook; }), "a hook is null");
     for (auto hook = o.hooks.begin(); hook != o.hooks.end(); ++hook)

@@ -12,7 +12,7 @@ namespace {
 Arrays by_formula(const Call& call) {
   std::vector<double> parameters;
   const auto expression = call.node.op->expr(specs_of(call.node.inputs));
-  for (float parameter : expression.parameters) parameters.push_back(static_cast<double>(parameter));
+  parameters.insert(parameters.end(), expression.parameters.begin(), expression.parameters.end());
   parameters.resize(3);
   return {elementwise(*find_formula(call.node.op->name()), call.in, parameters.data(), call.shape())};
 }

@@ -17,6 +17,7 @@ Format format_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::f16: return {11, -14, 15};
     case Dtype::bf16: return {8, -126, 127};
+    case Dtype::f64: return {53, -1022, 1023};
     default: return {24, -126, 127};
   }
 }
@@ -72,6 +73,7 @@ double rounded(double value, Dtype dtype) {
     case Dtype::f32:
     case Dtype::f16:
     case Dtype::bf16: return to_float(value, format_of(dtype));
+    case Dtype::f64: return value;
     case Dtype::boolean: return value != 0;
     case Dtype::i8: {
       const double byte = rounded(value, Dtype::u8);
@@ -99,6 +101,7 @@ std::vector<std::byte> to_storage(const Array& array, Dtype dtype) {
     const double value = array.values[i];
     switch (dtype) {
       case Dtype::f32: store(bytes, i, static_cast<float>(value)); break;
+      case Dtype::f64: store(bytes, i, value); break;
       case Dtype::f16: store(bytes, i, static_cast<std::uint16_t>(bits_of(value, format_of(dtype), 5))); break;
       case Dtype::bf16: store(bytes, i, static_cast<std::uint16_t>(bits_of(value, format_of(dtype), 8))); break;
       case Dtype::i32: store(bytes, i, static_cast<std::int32_t>(value)); break;
@@ -117,6 +120,7 @@ Array from_storage(const std::vector<std::byte>& bytes, const Spec& spec) {
     auto& value = array.values[i];
     switch (spec.dtype) {
       case Dtype::f32: value = static_cast<double>(fetch<float>(bytes, i)); break;
+      case Dtype::f64: value = fetch<double>(bytes, i); break;
       case Dtype::f16: value = value_of(fetch<std::uint16_t>(bytes, i), format_of(spec.dtype), 5); break;
       case Dtype::bf16: value = value_of(fetch<std::uint16_t>(bytes, i), format_of(spec.dtype), 8); break;
       case Dtype::i32: value = static_cast<double>(fetch<std::int32_t>(bytes, i)); break;

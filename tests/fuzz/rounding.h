@@ -10,7 +10,7 @@ namespace clnet::fuzz {
 
 /// The nearest value that the dtype holds, ties to even; whole numbers towards zero, u8 modulo 256.
 double rounded(double value, Dtype dtype);
-/// Half of the distance from 1 to the next number: 2^-24, 2^-11, 2^-8; 0 for whole numbers.
+/// Half of the distance from 1 to the next number: 2^-24, 2^-11, 2^-8, 2^-53; 0 for whole numbers.
 double unit(Dtype dtype);
 /// Half of the distance from 0 to the smallest number that is not 0.
 double tiniest(Dtype dtype);

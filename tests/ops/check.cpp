@@ -21,6 +21,7 @@ double unit_roundoff(Dtype dtype) {
   switch (dtype) {
     case Dtype::f16: return 0x1p-11;
     case Dtype::bf16: return 0x1p-8;
+    case Dtype::f64: return 0x1p-53;
     default: return 0x1p-24;
   }
 }
@@ -236,6 +237,7 @@ Tensor to_tensor(Array& array, Dtype dtype) {
     const double value = array.values[i];
     switch (dtype) {
       case Dtype::f32: put(static_cast<float>(value)); break;
+      case Dtype::f64: put(value); break;
       case Dtype::f16: put(float_to_half(static_cast<float>(value))); break;
       case Dtype::bf16: put(float_to_bfloat16(static_cast<float>(value))); break;
       case Dtype::i32: put(static_cast<std::int32_t>(value)); break;
@@ -251,8 +253,7 @@ Tensor to_tensor(Array& array, Dtype dtype) {
 Array to_array(const Tensor& tensor) {
   Array result(tensor.shape());
   if (is_floating(tensor.dtype())) {
-    const auto values = tensor.to_vector<float>();
-    std::copy(values.begin(), values.end(), result.values.begin());
+    result.values = tensor.to_vector<double>();
   } else {
     const auto values = tensor.to_vector<std::int64_t>();
     std::transform(values.begin(), values.end(), result.values.begin(), [](auto v) { return static_cast<double>(v); });

@@ -21,21 +21,21 @@ Kernel fresh_kernel() {
 }
 
 /// Told by on_compile() while it lives.
-struct Told {
+struct CompileTold {
   std::vector<std::pair<std::size_t, std::size_t>> calls;
   std::vector<std::thread::id> threads;
   bool goes_on = true;
 
-  Told() {
+  CompileTold() {
     on_compile([this](std::size_t done, std::size_t total) {
       calls.emplace_back(done, total);
       threads.push_back(std::this_thread::get_id());
       return goes_on;
     });
   }
-  ~Told() { on_compile({}); }
-  Told(const Told&) = delete;
-  Told& operator=(const Told&) = delete;
+  ~CompileTold() { on_compile({}); }
+  CompileTold(const CompileTold&) = delete;
+  CompileTold& operator=(const CompileTold&) = delete;
 };
 
 }  // namespace
@@ -44,7 +44,7 @@ TEST_CASE("on_compile tells of new kernels, on the thread that evaluates, and of
   const auto x = Tensor::from<float>({1, 2, 3});
   const auto twice = fresh_kernel();
   const auto compute = [&] { return twice.range({3}, {1})(x).to_vector<float>(); };
-  Told told;
+  CompileTold told;
   CHECK(compute() == std::vector<float>{2, 4, 6});
   REQUIRE(told.calls.size() >= 2);
   CHECK(told.calls.front() == std::pair<std::size_t, std::size_t>(0, 1));
@@ -68,7 +68,7 @@ TEST_CASE("an evaluation whose compiling is cancelled changes nothing, and may b
   const auto twice = fresh_kernel();
   const auto step = [&] { return adam.step(mean(square(model(reshape(twice.range({6}, {1})(x), {2, 3}))))).item<float>(); };
   const auto before = state();
-  Told told;
+  CompileTold told;
   told.goes_on = false;
   CHECK_THROWS_WITH(step(), Catch::Matchers::StartsWith("compiling was cancelled after 0 of "));
   CHECK(told.calls.size() == 1);

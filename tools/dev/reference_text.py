@@ -198,7 +198,7 @@ ignored.
 | `*.safetensors` | length of the header (8 bytes, little-endian), header (JSON), tensors | that of [safetensors](https://github.com/huggingface/safetensors) |
 
 - The header has a dtype, a shape and two offsets for each tensor. `__metadata__` has texts by name.
-- Dtypes: {safetensors_dtypes}. F64 becomes f32.
+- Dtypes: {safetensors_dtypes}. Modules of f32 round F64.
 - Writing keeps the order of the tensors in the header. Wider dtypes come first in the data, so that all are aligned.
 - Reading checks every size against the length of the file before it allocates. Unknown fields, names that appear twice, gaps,
   overlaps and bytes behind the last tensor are refused.

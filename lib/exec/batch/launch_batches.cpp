@@ -79,6 +79,7 @@ class Finder {
   }
 
   bool fits(const Launch& launch) {
+    if (launch.computes_f64()) return false;
     if (launch.local().empty() || std::any_of(launch.local().begin(), launch.local().end(), [](auto size) { return size != 1; }))
       return false;
     std::size_t tasks = 1;
@@ -211,7 +212,7 @@ class Finder {
     } else if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
       words.push_back(static_cast<std::uint32_t>(*integer));
     } else {
-      words.push_back(std::bit_cast<std::uint32_t>(std::get<float>(arg)));
+      words.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(std::get<double>(arg))));
     }
   }
 

@@ -87,6 +87,7 @@ std::optional<Forced> forced_solver(std::string_view op, const Choosing& choosin
 }
 
 const Choosing& choosing_of(const Recorder& recorder) { return recorder.choosing(); }
+bool has_f64(const Recorder& recorder) { return recorder.computes_f64(); }
 
 Configured::Configured(Recorder& recorder, std::string_view op, std::string_view solver, const Config& config)
     : recorder_(recorder),

@@ -53,6 +53,8 @@ struct Solver {
   /// The useful configurations for a problem that it does not reject, the likely best first. Null: one empty configuration.
   std::vector<Config> (*configs)(const Problem& problem, const DeviceInfo& device) = nullptr;
   MadeFor made_for = MadeFor::all;
+  /// Its kernels compute f64 in double. The reference solver always does.
+  bool computes_f64 = false;
 };
 
 /// The requested solver: from the options, the user (CLNET_SOLVER=conv2d:direct,matmul:clblast), or Choosing::preferred.
@@ -93,6 +95,8 @@ std::string no_such_solver(std::string_view op, std::string_view solver);
 bool is_broken(const DeviceInfo& device, std::string_view op, std::string_view solver);
 void register_solvers(std::string_view op, std::vector<std::string> names);
 const Choosing& choosing_of(const Recorder& recorder);
+/// Recorder::computes_f64().
+bool has_f64(const Recorder& recorder);
 
 template <class Problem>
 class SolverList {
@@ -106,8 +110,9 @@ class SolverList {
   /// Records the problem with the forced solver and configuration, else with the first solver that does not reject.
   void lower(const Problem& problem, const DeviceInfo& device, Recorder& recorder) const {
     const auto& choosing = choosing_of(recorder);
-    if (choosing.list) note_choices(problem, device, *choosing.list);
-    const auto [solver, config] = choose(problem, device, choosing);
+    const bool f64 = has_f64(recorder);
+    if (choosing.list) note_choices(problem, device, *choosing.list, f64);
+    const auto [solver, config] = choose(problem, device, choosing, f64);
     if (choosing.list) choosing.list->note_chosen(op_, std::string(solver->name) + config.text());
     const Configured configured(recorder, op_, solver->name, config);
     solver->lower(problem, recorder);
@@ -116,7 +121,7 @@ class SolverList {
   /// Whether the choice is the last solver, in a list whose last solver means another way to record. Collects the possible
   /// choices, as lower() does.
   bool leaves(const Problem& problem, const DeviceInfo& device, const Choosing& choosing) const {
-    if (choosing.list) note_choices(problem, device, *choosing.list);
+    if (choosing.list) note_choices(problem, device, *choosing.list, false);
     return choose(problem, device, choosing).solver == &solvers_.back();
   }
 
@@ -124,7 +129,9 @@ class SolverList {
     const Solver<Problem>* solver;
     Config config;
   };
-  Chosen choose(const Problem& problem, const DeviceInfo& device, const Choosing& choosing = {.options = Options::now()}) const {
+  /// f64: an operand or result of the operation is.
+  Chosen choose(const Problem& problem, const DeviceInfo& device, const Choosing& choosing = {.options = Options::now()},
+                bool f64 = false) const {
     if (const auto forced = forced_solver(op_, choosing)) {
       const auto& name = forced->choice.solver;
       const auto& wanted = forced->choice.config;
@@ -132,7 +139,7 @@ class SolverList {
       for (const auto& solver : solvers_)
         if (solver.name == name) found = &solver;
       if (!found) throw Error(no_such_solver(op_, name));
-      auto reason = found->rejects(problem, device);
+      auto reason = refusal(*found, problem, device, f64);
       const bool broken = is_broken(device, op_, found->name) && found != &solvers_.back();
       if (!reason && broken && forced->measured) reason = broken_text;
       if (!reason && is_avoided(op_, found->name, choosing)) reason = crash_text;
@@ -158,7 +165,7 @@ class SolverList {
                                      forced->measured ? "measured" : "forced", name, *reason));
     }
     for (const auto& solver : solvers_) {
-      auto reason = solver.rejects(problem, device);
+      auto reason = refusal(solver, problem, device, f64);
       if (!reason && !suits(solver.made_for, device)) reason = "it is made for GPUs";
       if (!reason && solver.declines) reason = solver.declines(problem, device);
       // The reference solver is the last resort.
@@ -192,9 +199,15 @@ class SolverList {
     return {&solver, config};
   }
 
-  void note_choices(const Problem& problem, const DeviceInfo& device, ListChoices& list) const {
+  std::optional<std::string> refusal(const Solver<Problem>& solver, const Problem& problem, const DeviceInfo& device,
+                                     bool f64) const {
+    if (f64 && !solver.computes_f64 && &solver != &solvers_.back()) return "it does not compute in f64";
+    return solver.rejects(problem, device);
+  }
+
+  void note_choices(const Problem& problem, const DeviceInfo& device, ListChoices& list, bool f64) const {
     for (const auto& solver : solvers_) {
-      if (!suits(solver.made_for, device) || solver.rejects(problem, device)) continue;
+      if (!suits(solver.made_for, device) || refusal(solver, problem, device, f64)) continue;
       for (const auto& config : configs_of(solver, problem, device))
         list.note_choice(op_, std::string(solver.name) + config.text());
     }

@@ -38,7 +38,7 @@ std::string Attachment::body(const std::vector<std::string>& loads, std::string_
   for (std::size_t k = 0; k < kernel_.statements.size(); ++k) {
     const auto& statement = kernel_.statements[k];
     const auto first = parameter;
-    for (float value : statement.expression.parameters) {
+    for (const double value : statement.expression.parameters) {
       const auto name = fmt::format("{}p{}", prefix_, parameter++);
       launch_.arg_float(value);
       pass("const float " + name, name);
@@ -54,7 +54,7 @@ std::string Attachment::body(const std::vector<std::string>& loads, std::string_
       }
     });
     const auto type = statement.node->outputs[0].dtype;
-    text += fmt::format(" \\\n  const {} v{} = {}; /* {} */", value_type(type), k, converted(type, expression),
+    text += fmt::format(" \\\n  const {} v{} = {}; /* {} */", value_type(type, kernel_.f64), k, converted(type, expression),
                         statement.node->op->name());
   }
   return text + fmt::format(" \\\n  return v{};", kernel_.outputs[0]);

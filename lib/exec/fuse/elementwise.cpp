@@ -15,14 +15,20 @@ namespace clnet::exec {
 
 std::optional<InputSlice> input_slice_of(const Node& node) { return node.op->fusion(specs_of(node.inputs)).input_slice; }
 
-std::string_view value_type(Dtype dtype) {
+bool computes_f64(const Node& node) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [](const Spec& spec) { return spec.dtype == Dtype::f64; }) ||
+         std::any_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return input.dtype() == Dtype::f64; });
+}
+
+std::string_view value_type(Dtype dtype, bool f64) {
   switch (dtype) {
+    case Dtype::f64: return "double";
     case Dtype::i32: return "int";
     case Dtype::i64: return "long";
     case Dtype::i8: return "char";
     case Dtype::u8:
     case Dtype::boolean: return "uchar";
-    default: return "float";
+    default: return f64 ? "clnet_single" : "float";
   }
 }
 
@@ -82,7 +88,12 @@ class Assembly {
     const auto input_slice = node->op->fusion(specs).input_slice;
     std::vector<Operand> operands;
     for (const auto& input : node->inputs) operands.push_back(operand(input, *node, input_slice, at));
-    statements.push_back({node, std::move(operands), at, node->op->expr(specs)});
+    auto expression = node->op->expr(specs);
+    if (computes_f64(*node)) {
+      result_.f64 = true;
+      expression.text = in_doubles(expression.text);
+    }
+    statements.push_back({node, std::move(operands), at, std::move(expression)});
     count_planning(1 + node->inputs.size());
     return statements.size() - 1;
   }
@@ -138,7 +149,7 @@ std::size_t ElementwiseKernel::parameter_bytes() const {
   std::size_t bytes = 16 * (buffers.size() + outputs.size()) + 8 * scalars.size() + 4 * (loops.size() + 3);
   for (const auto& load : loads) bytes += load.at.linear ? 0 : 4 * (loops.size() + 1);
   for (const auto& statement : statements) {
-    bytes += 4 * statement.expression.parameters.size();
+    bytes += (f64 ? 8 : 4) * statement.expression.parameters.size();
     if (!statement.at.linear) bytes += 4 * (loops.size() - 1);
   }
   return bytes;
@@ -352,7 +363,7 @@ class Printer {
     const auto dtype = statement.node->outputs[0].dtype;
     if (with_store && stored_[k] && !used_[k] && kernel_.outputs.size() == 1)
       return store(k, expression, indent, statement.node->op->name(), form);
-    return fmt::format("{}const {} v{} = {};  // {}\n", indent, value_type(dtype), k, converted(dtype, expression),
+    return fmt::format("{}const {} v{} = {};  // {}\n", indent, value_type(dtype, kernel_.f64), k, converted(dtype, expression),
                        statement.node->op->name());
   }
 
@@ -525,7 +536,7 @@ class Printer {
     for (std::size_t k = 0; k < buffers; ++k) launch.in(fmt::format("x{}", k), recorder_.input(k), access(k));
     for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) launch.scalar(fmt::format("s{}", k), recorder_.input(buffers + k));
     for (const auto& statement : kernel_.statements)
-      for (float parameter : statement.expression.parameters) launch.arg_float(parameter);
+      for (const double parameter : statement.expression.parameters) launch.arg_float(parameter);
     for (auto extent : kernel_.loops) launch.arg(extent);
     for (const auto& [name, stride] : strides_) launch.arg(stride);
   }
@@ -607,16 +618,16 @@ std::vector<Config> elements_configs(const Problem& printer, const DeviceInfo& d
   return result;
 }
 
-const SolverList<Problem> solvers{"elementwise",
-                                  {{"rows_cpu",
-                                    [](const Problem&, const DeviceInfo& device) -> std::optional<std::string> {
-                                      if (!device.prefers_vector_kernels)
-                                        return "a work-item for many elements is for CPUs with vectors";
-                                      return std::nullopt;
-                                    },
-                                    [](const Problem& printer, Recorder&) { (*printer)(true); }, nullptr, rows_configs},
-                                   {"elements", accepts_everything<Problem>,
-                                    [](const Problem& printer, Recorder&) { (*printer)(false); }, nullptr, elements_configs}}};
+const SolverList<Problem> solvers{
+    "elementwise",
+    {{"rows_cpu",
+      [](const Problem&, const DeviceInfo& device) -> std::optional<std::string> {
+        if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs with vectors";
+        return std::nullopt;
+      },
+      [](const Problem& printer, Recorder&) { (*printer)(true); }, nullptr, rows_configs, MadeFor::all, true},
+     {"elements", accepts_everything<Problem>, [](const Problem& printer, Recorder&) { (*printer)(false); }, nullptr,
+      elements_configs}}};
 
 }  // namespace
 

@@ -19,8 +19,11 @@ bool is_elementwise(const Node& node);
 
 /// See FusionHints::input_slice.
 std::optional<InputSlice> input_slice_of(const Node& node);
-/// The type of a value of the dtype within kernels.
-std::string_view value_type(Dtype dtype);
+/// Whether an input or output of the operation is f64. Its kernel computes in double, so no kernel has such operations and
+/// others.
+bool computes_f64(const Node& node);
+/// The type of a value of the dtype within kernels; f64: of a kernel that computes in double.
+std::string_view value_type(Dtype dtype, bool f64 = false);
 /// The expression, rounded as if it were stored as the dtype and loaded again.
 std::string converted(Dtype dtype, const std::string& expression);
 
@@ -57,6 +60,7 @@ struct ElementwiseKernel {
   std::vector<Load> loads;
   std::vector<Statement> statements;  ///< each after its operands
   std::vector<std::size_t> outputs;   ///< the statements with written values
+  bool f64 = false;                   ///< it computes in double
 
   std::size_t parameter_bytes() const;
   /// Work per element; see cost() in expression.h.

@@ -48,6 +48,15 @@ std::string rename(std::string_view expression, const std::function<std::string(
   return result;
 }
 
+std::string in_doubles(std::string_view expression) {
+  std::string result;
+  scan(expression, [&](Kind, std::string_view token) {
+    const bool number = std::isdigit(static_cast<unsigned char>(token[0])) != 0 && !token.starts_with("0x");
+    result += number && token.ends_with('f') ? token.substr(0, token.size() - 1) : token;
+  });
+  return result;
+}
+
 bool uses_index(std::string_view expression) {
   bool found = false;
   scan(expression, [&](Kind kind, std::string_view token) { found = found || (kind == Kind::name && token == "i"); });

@@ -10,6 +10,9 @@ namespace clnet::exec {
 /// The expression with every name, except functions', replaced by rename(name).
 std::string rename(std::string_view expression, const std::function<std::string(std::string_view)>& rename);
 
+/// The expression with its numbers as doubles: 0.5 for 0.5f.
+std::string in_doubles(std::string_view expression);
+
 /// Whether it depends on the linear index i of the element.
 bool uses_index(std::string_view expression);
 

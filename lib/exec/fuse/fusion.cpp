@@ -70,9 +70,15 @@ class Fusion {
     return assemble(nodes, written);
   }
 
+  /// Whether all compute in f64, or none.
+  bool alike(const std::vector<Index>& members) const {
+    const auto f64 = [&](Index k) { return computes_f64(*grouping_.node(k)); };
+    return std::all_of(members.begin(), members.end(), f64) || std::none_of(members.begin(), members.end(), f64);
+  }
+
   /// Whether the members form a kernel within the limits.
   bool fits(const std::vector<Index>& members, const std::vector<Index>& outputs) const {
-    if (members.size() > most_nodes) return false;
+    if (members.size() > most_nodes || !alike(members)) return false;
     const auto kernel = kernel_of(members, outputs);
     return kernel && kernel->loops.size() <= most_loops && kernel->buffers.size() + outputs.size() <= most_buffers &&
            kernel->parameter_bytes() <= parameter_limit_;
@@ -200,7 +206,10 @@ class Fusion {
       if (!joint) continue;
       const auto outputs = grouping_.outputs(group);
       const auto kernel = kernel_of(grouping_.group(group).members, outputs);
-      if (!kernel || !FusedEpilogue::possible(*kernel, head) || grouping_.elements(outputs[0]) != grouping_.elements(k)) continue;
+      const bool f64 = head.dtype() == Dtype::f64;
+      if (!kernel || kernel->f64 != f64 || computes_f64(*grouping_.node(k)) != f64 || !FusedEpilogue::possible(*kernel, head) ||
+          grouping_.elements(outputs[0]) != grouping_.elements(k))
+        continue;
       if (kernel->parameter_bytes() > parameter_limit_ / 2 || kernel->buffers.size() > most_epilogue_buffers ||
           kernel->cost() > most_epilogue_cost)
         continue;
@@ -233,8 +242,10 @@ class Fusion {
           grouping_.group(group).head != none || grouping_.outputs(group) != std::vector{source})
         continue;
       const auto kernel = kernel_of(grouping_.group(group).members, {source});
-      if (!kernel || !FusedPrologue::possible(*kernel) || kernel->cost() > cheap ||
-          kernel->buffers.size() > most_epilogue_buffers || kernel->parameter_bytes() > parameter_limit_ / 2)
+      const bool f64 = made.dtype() == Dtype::f64;
+      if (!kernel || kernel->f64 != f64 || computes_f64(*grouping_.node(k)) != f64 || !FusedPrologue::possible(*kernel) ||
+          kernel->cost() > cheap || kernel->buffers.size() > most_epilogue_buffers ||
+          kernel->parameter_bytes() > parameter_limit_ / 2)
         continue;
       grouping_.put_first(group, source, k);
     }

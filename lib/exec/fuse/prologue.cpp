@@ -30,7 +30,7 @@ bool FusedPrologue::join(Launch& launch, std::string_view name) {
   launch.define(fmt::format("TYPE_{}", name), "computed")
       .define(fmt::format("TYPE_{}", first), storage)
       .define("PROLOGUE_STORAGE", fmt::format("CLNET_STORAGE_{}", storage))
-      .define("PROLOGUE_VALUE", value_type(result.node->outputs[0].dtype))
+      .define("PROLOGUE_VALUE", value_type(result.node->outputs[0].dtype, kernel_.f64))
       .define("PROLOGUE_BODY", body)
       .define("PROLOGUE_PARAMETERS", attachment.parameters())
       .define("PROLOGUE_FUNCTION_PARAMETERS", fmt::format(", IN_SHARED({}){}", first, attachment.parameters()))

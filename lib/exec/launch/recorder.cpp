@@ -20,8 +20,13 @@ Launch& Launch::define(std::string_view name, std::string_view value) {
   return *this;
 }
 
+void Launch::define_type(std::string_view name, Dtype dtype) {
+  define(fmt::format("TYPE_{}", name), to_string(dtype));
+  if (dtype == Dtype::f64 && !program_.users()) define("COMPUTES_F64", 1);
+}
+
 Launch& Launch::buffer(std::string_view name, BufferArg arg) {
-  define(fmt::format("TYPE_{}", name), to_string(recording_->value(arg.ref.value).spec.dtype));
+  define_type(name, recording_->value(arg.ref.value).spec.dtype);
   args_.emplace_back(arg);
   return *this;
 }
@@ -43,7 +48,7 @@ bool Launch::rebind(ValueId value, Ref with) {
 }
 
 Launch& Launch::scalar(std::string_view name, Ref ref) {
-  define(fmt::format("TYPE_{}", name), to_string(recording_->value(ref.value).spec.dtype));
+  define_type(name, recording_->value(ref.value).spec.dtype);
   args_.emplace_back(ScalarArg{recording_->value(ref.value).root});
   return *this;
 }
@@ -60,7 +65,7 @@ Launch& Launch::args(std::initializer_list<std::int64_t> values) {
   return *this;
 }
 
-Launch& Launch::arg_float(float value) {
+Launch& Launch::arg_float(double value) {
   args_.emplace_back(value);
   return *this;
 }
@@ -169,6 +174,11 @@ bool Recorder::host_scalar(std::size_t input) const {
   const auto& value = recording_.value(inputs_.at(input));
   const auto& root = recording_.value(value.root);
   return root.host_scalar && value.spec.dtype == root.spec.dtype && value.spec.shape.numel() == 1;
+}
+
+bool Recorder::computes_f64() const {
+  const auto is_f64 = [&](ValueId id) { return id >= 0 && recording_.value(id).spec.dtype == Dtype::f64; };
+  return std::any_of(inputs_.begin(), inputs_.end(), is_f64) || std::any_of(outputs_.begin(), outputs_.end(), is_f64);
 }
 
 Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }

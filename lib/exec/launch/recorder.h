@@ -53,7 +53,7 @@ struct ScalarArg {
 struct LocalArg {
   std::size_t bytes;
 };
-using Arg = std::variant<BufferArg, ScalarArg, LocalArg, std::int32_t, float>;
+using Arg = std::variant<BufferArg, ScalarArg, LocalArg, std::int32_t, double>;
 
 class Recording;
 
@@ -76,8 +76,8 @@ class Launch {
   template <std::floating_point T>
   Launch& arg(T) = delete;  // arg_float()
   Launch& args(std::initializer_list<std::int64_t> values);
-  /// `const float`.
-  Launch& arg_float(float value);
+  /// `const float`: rounded to it, unless the launch computes in f64.
+  Launch& arg_float(double value);
   /// `local T *`.
   Launch& local_memory(std::size_t bytes);
   /// Global work size. The driver chooses an empty `local`; otherwise `global` is rounded up to multiples of it (kernels check
@@ -106,6 +106,8 @@ class Launch {
   const ocl::ProgramSource& program() const { return program_; }
   const std::string& function() const { return function_; }
   const std::vector<Arg>& arguments() const { return args_; }
+  /// Whether a parameter holds f64. Such a program computes in double (kernels/doubles.clh). A user's kernel says double itself.
+  bool computes_f64() const { return program_.defines.contains("COMPUTES_F64"); }
   const std::vector<std::size_t>& global() const { return global_; }
   const std::vector<std::size_t>& local() const { return local_; }
   double flop_count() const { return flops_; }
@@ -123,6 +125,8 @@ class Launch {
  private:
   friend class Recorder;
   Launch(const Recording* recording, ocl::ProgramSource program, std::string function);
+  /// TYPE_name, for a buffer or scalar of this dtype.
+  void define_type(std::string_view name, Dtype dtype);
   Launch& buffer(std::string_view name, BufferArg arg);
 
   const Recording* recording_;
@@ -304,6 +308,8 @@ class Recorder {
   const std::vector<std::pair<std::string, Choice>>& chosen() const { return chosen_; }
 
   const DeviceInfo& device() const { return device_; }
+  /// Whether an input or output is f64.
+  bool computes_f64() const;
   std::size_t input_count() const { return inputs_.size(); }
   Ref input(std::size_t index) const { return {inputs_.at(index), 0}; }
   Ref output(std::size_t index = 0) const { return {outputs_.at(index), 0}; }

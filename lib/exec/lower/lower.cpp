@@ -160,6 +160,10 @@ class SubgraphLowering {
   }
 
   Lowered operator()() && {
+    if (!device_.fp64)
+      for (const auto& node : graph_.nodes())
+        if (computes_f64(*node))
+          throw Unsupported(fmt::format("{}: {} has no doubles (cl_khr_fp64) for f64", node->op->name(), device_.name));
     for (const auto& leaf : graph_.leaves())
       ids_.set(leaf, recording_.add_leaf(leaf.spec(), is_host_scalar(leaf, value_of(leaf).get())));
     for (std::size_t k = 0; k < groups_.size(); ++k)

@@ -134,7 +134,7 @@ class Placer {
         } else if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
           text += fmt::format("{};", *integer);
         } else {
-          text += fmt::format("f{:x};", std::bit_cast<std::uint32_t>(std::get<float>(arg)));
+          text += fmt::format("f{:x};", std::bit_cast<std::uint64_t>(std::get<double>(arg)));
         }
       }
       text += fmt::format("({})({})", fmt::join(launch.global(), ","), fmt::join(launch.local(), ","));

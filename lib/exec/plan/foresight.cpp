@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <set>
 #include <tuple>
@@ -36,6 +37,12 @@ bool is_empty(const Launch& launch) {
   return std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size == 0; });
 }
 
+namespace {
+
+ocl::KernelToBuild::Scalar scalar_of(double value) { return {sizeof value, std::bit_cast<std::uint64_t>(value)}; }
+
+}  // namespace
+
 ocl::KernelToBuild to_build(const Recording& recording, const Launch& launch, std::int64_t growth) {
   ocl::KernelToBuild kernel{launch.program(), launch.function(), launch.local(), {}};
   if (is_large(launch))
@@ -50,14 +57,17 @@ ocl::KernelToBuild to_build(const Recording& recording, const Launch& launch, st
       const auto dtype = recording.value(scalar->value).spec.dtype;
       // A kernel takes f16 and bf16 scalars as float; one, as some kernels divide by it.
       constexpr std::uint64_t one = 0x3f800000;
-      kernel.arguments.emplace_back(is_floating(dtype) ? ocl::KernelToBuild::Scalar{sizeof(float), one}
-                                                       : ocl::KernelToBuild::Scalar{size_of(dtype), 1});
+      kernel.arguments.emplace_back(dtype == Dtype::f64  ? scalar_of(1.0)
+                                    : is_floating(dtype) ? ocl::KernelToBuild::Scalar{sizeof(float), one}
+                                                         : ocl::KernelToBuild::Scalar{size_of(dtype), 1});
     } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
       kernel.arguments.emplace_back(ocl::KernelToBuild::Local{local->bytes});
     } else if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
       kernel.arguments.emplace_back(*integer);
+    } else if (launch.computes_f64()) {
+      kernel.arguments.emplace_back(scalar_of(std::get<double>(arg)));
     } else {
-      kernel.arguments.emplace_back(std::get<float>(arg));
+      kernel.arguments.emplace_back(static_cast<float>(std::get<double>(arg)));
     }
   }
   return kernel;

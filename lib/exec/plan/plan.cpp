@@ -306,8 +306,10 @@ void Plan::prepare(const Launch& launch, PreparedCommand& prepared, ocl::Context
         prepared.kernel.setArg(index++, local->bytes, nullptr);
       } else if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
         prepared.kernel.setArg(index++, static_cast<cl_int>(*integer));
+      } else if (launch.computes_f64()) {
+        prepared.kernel.setArg(index++, static_cast<cl_double>(std::get<double>(arg)));
       } else {
-        prepared.kernel.setArg(index++, static_cast<cl_float>(std::get<float>(arg)));
+        prepared.kernel.setArg(index++, static_cast<cl_float>(std::get<double>(arg)));
       }
     }
   } catch (const ::cl::Error& error) {

@@ -282,12 +282,16 @@ class Plan::Run : public HostContext {
     return std::bit_cast<std::uint32_t>(dtype == Dtype::f16 ? half_to_float(half) : bfloat16_to_float(half));
   }
 
+  static std::size_t argument_bytes(Dtype dtype) {
+    return dtype == Dtype::f16 || dtype == Dtype::bf16 ? sizeof(cl_float) : size_of(dtype);
+  }
+
   void set(::cl::Kernel& kernel, BoundScalar& bound) {
     const auto bits = bits_of(bound.leaf, bound.dtype);
     if (bound.set && bits == bound.bits) return;
     bound.set = false;
     const auto argument = argument_bits(bound.leaf, bound.dtype);
-    kernel.setArg(bound.index, is_floating(bound.dtype) ? sizeof(cl_float) : size_of(bound.dtype), &argument);
+    kernel.setArg(bound.index, argument_bytes(bound.dtype), &argument);
     bound.bits = bits;
     bound.set = true;
     ++plan_.arguments_set_;

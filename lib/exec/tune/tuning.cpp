@@ -19,6 +19,7 @@
 #include "lib/cl/quirk_file.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/collect/value.h"
+#include "lib/exec/fuse/elementwise.h"
 #include "lib/exec/lower/lower.h"
 #include "lib/exec/lower/readers.h"
 #include "lib/graph/slot.h"
@@ -52,6 +53,7 @@ bool is_tunable(const Node& node) {
   const auto inputs = specs_of(node.inputs);
   const auto hints = node.op->tuning(inputs);
   if (!hints.measured || node.outputs[0].shape.numel() == 0 || node.op->alias(inputs, 0)) return false;
+  if (computes_f64(node)) return false;
   if (std::none_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return is_floating(input.dtype()); }))
     return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Tensor& input) {

@@ -134,7 +134,7 @@ Attention checked_attention(const Tensor& given_q, const Tensor& given_k, const 
   if (options.start.defined()) require_start(op_name, options.start);
   const auto& mask = options.mask;
   if (mask.defined()) {
-    if (mask.dtype() != Dtype::boolean && mask.dtype() != Dtype::f32 && mask.dtype() != q.dtype())
+    if (mask.dtype() != Dtype::boolean && mask.dtype() != q.dtype() && (mask.dtype() != Dtype::f32 || q.dtype() == Dtype::f64))
       throw DtypeError(
           fmt::format("{}: the mask must be bool, f32 or {}, got {}", op_name, to_string(q.dtype()), to_string(mask.spec())));
     const auto scores = replaced(q, q.size(-2), k.size(-2));
@@ -165,7 +165,7 @@ Tensor attention_weights(const Attention& a) {
   // Heads that share keys are rows of one matrix.
   const Tensor rows = reshape(as_f32(a.q), grouped(a.q, a.k));
   Tensor scores = reshape(matmul(rows, as_f32(a.k), {.transpose_b = true}), shape) * a.scale;
-  const auto hidden = Tensor::scalar(-std::numeric_limits<double>::infinity());
+  const auto hidden = Tensor::scalar(-std::numeric_limits<double>::infinity(), scores.dtype());
   if (a.causal) {
     Tensor last = unsqueeze(arange(queries), 1);
     // Beyond these limits nothing more is hidden or seen.

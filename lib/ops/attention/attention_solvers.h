@@ -26,7 +26,7 @@ struct AttentionProblem {
   bool seed_known = false;
   std::int64_t batch = 1, heads = 1, group = 1, queries = 1, keys = 1, width = 1, value_width = 1;
   bool causal = false;
-  float scale = 1, dropout = 0;
+  double scale = 1, dropout = 0;
 
   std::int64_t lines() const { return batch * heads; }
   std::int64_t key_lines() const { return batch * heads / group; }

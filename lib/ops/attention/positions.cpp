@@ -27,11 +27,11 @@ void require_pairs(const Tensor& x, const RotaryOptions& options) {
 
 Tensor rotated(const Tensor& x, const Tensor& positions, const RotaryOptions& options) {
   const auto half = x.size(-1) / 2;
-  std::vector<float> speeds(static_cast<std::size_t>(half));
+  std::vector<double> speeds(static_cast<std::size_t>(half));
   for (std::int64_t i = 0; i < half; ++i)
-    speeds[static_cast<std::size_t>(i)] =
-        static_cast<float>(std::pow(options.base, -static_cast<double>(i) / static_cast<double>(half)));
-  const Tensor angles = unsqueeze(cast(positions, Dtype::f32), -1) * Tensor::from(speeds, {half});
+    speeds[static_cast<std::size_t>(i)] = std::pow(options.base, -static_cast<double>(i) / static_cast<double>(half));
+  const auto dtype = ops::computed_in(x.dtype());
+  const Tensor angles = unsqueeze(cast(positions, dtype), -1) * Tensor::from(speeds, {half}, dtype);
   const Tensor c = cos(angles), s = sin(angles), y = ops::as_f32(x);
   // {..., 2, half} or {..., half, 2}: the dimension of the pairs' two elements.
   auto extents = x.shape().extents();
@@ -72,15 +72,15 @@ Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, Dtype dtype
   const Shape shape = shape_of("sinusoidal_positions", {length, width});
   constexpr std::int64_t most = std::int64_t{1} << 53;  // beyond it double has not every whole number
   if (offset < 0 || offset > most) throw Error(fmt::format("sinusoidal_positions: offset {} is not from 0 to {}", offset, most));
-  std::vector<float> values(static_cast<std::size_t>(shape.numel()));
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   std::size_t at = 0;
   for (std::int64_t p = 0; p < (width == 0 ? 0 : length); ++p)
     for (std::int64_t i = 0; i < width; ++i) {
       const double angle =
           static_cast<double>(offset + p) * std::pow(10000.0, -static_cast<double>(i - i % 2) / static_cast<double>(width));
-      values[at++] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      values[at++] = i % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }
-  return cast(Tensor::from(values, shape), dtype);
+  return Tensor::from(values, shape, dtype);
 }
 
 }  // namespace clnet

@@ -71,8 +71,8 @@ struct Options {
     p.width = q[3];
     p.value_width = v[3];
     p.causal = causal;
-    p.scale = static_cast<float>(scale);
-    p.dropout = static_cast<float>(dropout);
+    p.scale = scale;
+    p.dropout = dropout;
     const auto end = recorder.input_count();
     if (dropout > 0) {
       p.seed = recorder.input(end - 2);
@@ -119,7 +119,7 @@ struct GradientInputs {
     g = joined(gradient);
     const auto by_head = attention_weights(a);
     weights = joined(by_head);
-    if (a.seed.defined()) mask = joined(dropout_by(ones(all), a.dropout, {a.seed, a.offset}));
+    if (a.seed.defined()) mask = joined(dropout_by(ones(all, weights.dtype()), a.dropout, {a.seed, a.offset}));
     towards = masked(product_of_rows(g, v));
     delta = row_sums(weights * towards);
   }
@@ -201,7 +201,7 @@ class AttentionOp : public Op {
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override {
     const auto& q = inputs[0];
-    return {{q.shape.with(-1, inputs[2].shape[-1]), q.dtype}, {q.shape.with(-1, 1), Dtype::f32}};
+    return {{q.shape.with(-1, inputs[2].shape[-1]), q.dtype}, {q.shape.with(-1, 1), computed_in(q.dtype)}};
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {

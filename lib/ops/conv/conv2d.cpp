@@ -5,6 +5,7 @@
 
 #include "lib/graph/node.h"
 #include "lib/graph/op.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/conv/conv2d_strips.h"
 
 namespace clnet {
@@ -98,8 +99,8 @@ void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
   auto images = problem;
   images.volume.reset();
   // What is folded is summed once more, and rounded to the dtype at the end only.
-  images.x = recorder.temporary(
-      {Shape{problem.n, problem.c, problem.h, problem.w}, direction == Conv2dDirection::forward ? problem.dtype : Dtype::f32});
+  images.x = recorder.temporary({Shape{problem.n, problem.c, problem.h, problem.w},
+                                 direction == Conv2dDirection::forward ? problem.dtype : computed_in(problem.dtype)});
   if (direction == Conv2dDirection::forward) {
     record_unfold_depth(problem.x, images.x, *problem.volume, recorder);
     return lower(images, direction, recorder);
@@ -302,7 +303,7 @@ std::string Conv2dProblem::text() const {
 }
 
 exec::Ref weight_sums(const Conv2dProblem& p, std::int64_t parts, exec::Recorder& recorder) {
-  return parts == 1 ? p.weight : recorder.temporary({Shape{parts, p.weight_size()}, Dtype::f32});
+  return parts == 1 ? p.weight : recorder.temporary({Shape{parts, p.weight_size()}, computed_in(p.dtype)});
 }
 
 void add_up_weight(const Conv2dProblem& p, exec::Ref sums, std::int64_t parts, exec::Recorder& recorder) {

@@ -19,7 +19,8 @@ void record_either(bool fold, exec::Ref from, exec::Ref to, const DepthWindows& 
   const auto& device = recorder.device();
   const char* name = fold ? "fold_depth" : "unfold_depth";
   auto& launch = recorder.kernel(name, name).in("x", from).out("y", to);
-  const auto lines = inner == 0 ? 0 : count / inner, rows = rows_per_item(lines, inner, device);
+  const bool f64 = recorder.spec(from).dtype == Dtype::f64;
+  const auto lines = inner == 0 ? 0 : count / inner, rows = f64 ? 0 : rows_per_item(lines, inner, device);
   launch.args({count, rows, volumes[1], inner, windows.depth, windows.out, windows.kernel, windows.axis.stride,
                windows.axis.before, windows.axis.dilation});
   if (rows > 0) {

@@ -17,6 +17,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
 #include "lib/ops/catalogue.h"
+#include "lib/ops/elementwise/f64.h"
 #include "lib/ops/elementwise/rows.h"
 
 namespace clnet {
@@ -24,11 +25,16 @@ namespace clnet {
 namespace ops {
 
 void require_floating(std::string_view op, const Spec& spec) {
-  if (!is_floating(spec.dtype)) throw DtypeError(fmt::format("{}: needs f32, f16 or bf16, got {}", op, to_string(spec)));
+  if (!is_floating(spec.dtype)) throw DtypeError(fmt::format("{}: needs f32, f16, bf16 or f64, got {}", op, to_string(spec)));
+}
+
+void refuse_f64(std::string_view op, const Spec& spec) {
+  if (spec.dtype == Dtype::f64) throw DtypeError(fmt::format("{}: does not take f64, got {}; cast() it", op, to_string(spec)));
 }
 
 void require_same_dtype(std::string_view op, const Spec& a, const Spec& b) {
-  if (a.dtype == b.dtype || (autocasting() && is_floating(a.dtype) && is_floating(b.dtype))) return;
+  const auto is_cast = [](const Spec& spec) { return is_floating(spec.dtype) && spec.dtype != Dtype::f64; };
+  if (a.dtype == b.dtype || (autocasting() && is_cast(a) && is_cast(b))) return;
   throw DtypeError(fmt::format("{}: operands {} and {} differ in dtype; cast() one", op, to_string(a), to_string(b)));
 }
 
@@ -40,11 +46,11 @@ struct FirstTable {
 #define CLNET_TABLE FirstTable
 
 /// Whether f16 and bf16 have the number, as they have 0, 1 and 6.
-bool exact_in_halves(float value) {
+bool exact_in_halves(double value) {
   constexpr int digits = 8;
-  constexpr float least = 0x1p-14F, most = 65504;
+  constexpr double least = 0x1p-14, most = 65504;
   int exponent = 0;
-  const float scaled = std::ldexp(std::frexp(value, &exponent), digits);
+  const double scaled = std::ldexp(std::frexp(value, &exponent), digits);
   return value == 0 || (std::abs(value) >= least && std::abs(value) <= most && scaled == std::floor(scaled));
 }
 
@@ -112,13 +118,13 @@ CLNET_UNARY(relu, {.torch = "relu", .onnx = {"Relu", 14}, .method = true}, Takes
 CLNET_ROW(leaky_relu_row, "leaky_relu", 1, {.torch = "leaky_relu", .onnx = {"LeakyRelu", 16}, .last_places = 0.5}, Takes::floats, false, "a > 0 ? a : p0 * a",
     [](const At& t) {
       // With a positive slope the output tells the sign, and the input need not be kept.
-      return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
+      return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * t.p[0])};
     }, Formula::simple)
 CLNET_ROW(elu_row, "elu", 1, {.torch = "elu", .onnx = {"Elu", 22}, .roundings = 10, .last_places = 5}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a)", [](const At& t) {
-      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
+      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * t.p[0])};
     })
 CLNET_ROW(celu_row, "celu", 1, {.torch = "celu", .onnx = {"Celu", 28}, .roundings = 10, .last_places = 5}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a / p0)", [](const At& t) {
-      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / double{t.p[0]}))};
+      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / t.p[0]))};
     })
 CLNET_UNARY(selu, {.torch = "selu", .onnx = {"Selu", 22}, .roundings = 10, .last_places = 6}, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * clnet_expm1(a))",
     [](const At& t) {
@@ -156,24 +162,24 @@ CLNET_UNARY(hardsigmoid, {.torch = "hardsigmoid", .onnx = {"HardSigmoid", 22}, .
       return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
     })
 CLNET_ROW(softplus_row, "softplus", 1, {.torch = "softplus", .onnx = {"Softplus", 22}, .roundings = 10, .last_places = 7}, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) * p2", [](const At& t) {
-      const Tensor scaled = t.a * double{t.p[0]};
-      return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
+      const Tensor scaled = t.a * t.p[0];
+      return Tensors{t.g * where(greater(scaled, t.p[1]), ones_like(t.a), sigmoid(scaled))};
     }, Formula::composite, Precision::full)
 CLNET_UNARY(softsign, {.torch = "softsign", .onnx = {"Softsign", 22}, .roundings = 8, .last_places = 4}, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
     [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; })
 CLNET_ROW(clamp_row, "clamp", 1, {.torch = "clamp", .onnx = {"Clip", 13}, .method = true}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
       // An infinite bound is none: an infinite element lies within.
-      const Tensor above = std::isinf(t.p[0]) ? Tensor{} : greater(t.a, double{t.p[0]});
-      const Tensor below = std::isinf(t.p[1]) ? Tensor{} : less(t.a, double{t.p[1]});
+      const Tensor above = std::isinf(t.p[0]) ? Tensor{} : greater(t.a, t.p[0]);
+      const Tensor below = std::isinf(t.p[1]) ? Tensor{} : less(t.a, t.p[1]);
       if (!above.defined() && !below.defined()) return Tensors{t.g};
       const Tensor inside = !above.defined() ? below : !below.defined() ? above : logical_and(above, below);
       return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
     }, Formula::simple)
 CLNET_ROW(hardtanh_row, "hardtanh", 1, {.torch = "hardtanh", .onnx = {"Clip", 13}}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
       // The output tells, and the input need not be kept, unless the dtype rounds a bound.
-      const bool exact = t.a.dtype() == Dtype::f32 || (exact_in_halves(t.p[0]) && exact_in_halves(t.p[1]));
+      const bool exact = t.a.dtype() == Dtype::f32 || t.a.dtype() == Dtype::f64 || (exact_in_halves(t.p[0]) && exact_in_halves(t.p[1]));
       const Tensor& x = exact ? t.y : t.a;
-      const Tensor inside = logical_and(greater(x, double{t.p[0]}), less(x, double{t.p[1]}));
+      const Tensor inside = logical_and(greater(x, t.p[0]), less(x, t.p[1]));
       return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
     }, Formula::simple)
 CLNET_UNARY(is_nan, {.torch = "isnan", .onnx = {"IsNaN", 20}, .method = true}, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr)
@@ -272,8 +278,8 @@ CLNET_ROW(bce_with_logits_row, "binary_cross_entropy_with_logits", 2, {}, Takes:
     })
 CLNET_ROW(gaussian_nll_row, "gaussian_nll", 2, {}, Takes::floats, false,
     "0.5f * (clnet_log(b < p0 ? p0 : b) + a * a / (b < p0 ? p0 : b))", [](const At& t) {
-      const Tensor ratio = t.a / maximum(t.b, double{t.p[0]});
-      return Tensors{t.g * ratio, t.g * (reciprocal(maximum(t.b, double{t.p[0]})) - square(ratio)) * 0.5};
+      const Tensor ratio = t.a / maximum(t.b, t.p[0]);
+      return Tensors{t.g * ratio, t.g * (reciprocal(maximum(t.b, t.p[0])) - square(ratio)) * 0.5};
     })
 
 namespace ops {
@@ -287,7 +293,7 @@ constexpr int behind_table = __COUNTER__;
 class TableOp : public Op {
  public:
   /// number: which input is a C++ number beside a tensor; -1: none.
-  TableOp(const Row& row, std::vector<float> parameters, int number = -1)
+  TableOp(const Row& row, std::vector<double> parameters, int number = -1)
       : row_(row), parameters_(std::move(parameters)), number_(number) {}
   std::string_view name() const override { return row_.name; }
   Precision precision() const override { return row_.precision; }
@@ -298,14 +304,15 @@ class TableOp : public Op {
   Fields fields() const override {
     constexpr std::string_view names[] = {"p0", "p1", "p2"};
     Fields result;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) result.emplace_back(names[i], double{parameters_[i]});
+    for (std::size_t i = 0; i < parameters_.size(); ++i) result.emplace_back(names[i], parameters_[i]);
     if (number_ >= 0) result.emplace_back("number", std::int64_t{number_});
     return result;
   }
   Expression expr(const Specs& inputs) const override {
     const auto floating = [](const Spec& spec) { return is_floating(spec.dtype); };
     const bool whole = !row_.whole.empty() && std::none_of(inputs.begin(), inputs.end(), floating);
-    return {std::string(whole ? row_.whole : row_.expr), parameters_};
+    const bool f64 = std::any_of(inputs.begin(), inputs.end(), [](const Spec& spec) { return spec.dtype == Dtype::f64; });
+    return {std::string(whole ? row_.whole : f64 ? f64_expression(row_.name, row_.expr) : row_.expr), parameters_};
   }
 
   Specs infer(const Specs& inputs) const override {
@@ -328,7 +335,7 @@ class TableOp : public Op {
     const auto number = inputs[static_cast<std::size_t>(number_)].dtype;
     if (is_floating(number) && (row_.takes == Takes::whole || row_.takes == Takes::integers))
       throw DtypeError(fmt::format("{}: a number beside {} must be a whole one that it holds", name(), to_string(tensor)));
-    if (is_floating(number)) return {{shape, Dtype::f32}};
+    if (is_floating(number)) return {{shape, number}};
     return {{shape, tensor.dtype == Dtype::boolean ? Dtype::i64 : tensor.dtype}};
   }
 
@@ -348,7 +355,7 @@ class TableOp : public Op {
 
  private:
   const Row& row_;
-  std::vector<float> parameters_;
+  std::vector<double> parameters_;
   int number_;
 };
 
@@ -377,9 +384,10 @@ bool holds(Dtype dtype, double number) {
   }
 }
 
-/// The number as an operand beside `tensor`: f32, or an integer where the tensor and the number are integers. `swapped`: the
-/// number stands first.
+/// The number as an operand beside `tensor`: f64 beside f64, otherwise f32, or an integer where the tensor and the number are
+/// integers. `swapped`: the number stands first.
 Tensor number_beside(const Row& row, const Tensor& tensor, double number, bool swapped) {
+  if (tensor.dtype() == Dtype::f64) return number_leaf(number, number);
   if (is_floating(tensor.dtype())) return number_leaf(number, static_cast<float>(number));
   if (row.gives_bool) {
     if (std::isfinite(number) && number != std::floor(number)) {
@@ -431,8 +439,18 @@ std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
   return node && !node->op ? std::dynamic_pointer_cast<const NumberValue>(node->values[0].get()) : nullptr;
 }
 
-Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters) {
+namespace {
+
+/// As kernels that compute in float get them.
+void round_to_f32(std::vector<double>& parameters) {
+  for (auto& parameter : parameters) parameter = double{static_cast<float>(parameter)};
+}
+
+}  // namespace
+
+Tensor unary(const Row& row, const Tensor& x, std::vector<double> parameters) {
   require_defined(row.name, {{"x", x}});
+  if (x.dtype() != Dtype::f64) round_to_f32(parameters);
   return apply(std::make_shared<TableOp>(row, std::move(parameters)), {x});
 }
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
@@ -443,9 +461,10 @@ Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
   }
   // A gradient's formula meets its operation's number as an operand.
   const bool first = number_of(a) != nullptr, second = number_of(b) != nullptr;
-  return apply(std::make_shared<TableOp>(row, std::vector<float>{}, first == second ? -1 : first ? 0 : 1), {a, b});
+  return apply(std::make_shared<TableOp>(row, std::vector<double>{}, first == second ? -1 : first ? 0 : 1), {a, b});
 }
-Tensor binary(const Row& row, const Tensor& a, const Tensor& b, std::vector<float> parameters) {
+Tensor binary(const Row& row, const Tensor& a, const Tensor& b, std::vector<double> parameters) {
+  if (a.dtype() != Dtype::f64) round_to_f32(parameters);
   return apply(std::make_shared<TableOp>(row, std::move(parameters)), {a, b});
 }
 Tensor binary(const Row& row, const Tensor& a, double b) {
@@ -474,9 +493,7 @@ std::vector<Operation> elementwise_rows() {
 Tensor normal_cdf(const Tensor& x) { return unary(normal_cdf_row, x); }
 Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t) { return binary(bce_row, x, t); }
 Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& t) { return binary(bce_with_logits_row, x, t); }
-Tensor gaussian_nll(const Tensor& d, const Tensor& var, double eps) {
-  return binary(gaussian_nll_row, d, var, {static_cast<float>(eps)});
-}
+Tensor gaussian_nll(const Tensor& d, const Tensor& var, double eps) { return binary(gaussian_nll_row, d, var, {eps}); }
 
 }  // namespace ops
 
@@ -523,11 +540,9 @@ Tensor relu6(const Tensor& x) {
   require_floating("relu6", x.spec());
   return hardtanh(x, 0, 6);
 }
-Tensor leaky_relu(const Tensor& x, double negative_slope) {
-  return unary(leaky_relu_row, x, {static_cast<float>(negative_slope)});
-}
-Tensor elu(const Tensor& x, double alpha) { return unary(elu_row, x, {static_cast<float>(alpha)}); }
-Tensor celu(const Tensor& x, double alpha) { return unary(celu_row, x, {static_cast<float>(alpha)}); }
+Tensor leaky_relu(const Tensor& x, double negative_slope) { return unary(leaky_relu_row, x, {negative_slope}); }
+Tensor elu(const Tensor& x, double alpha) { return unary(elu_row, x, {alpha}); }
+Tensor celu(const Tensor& x, double alpha) { return unary(celu_row, x, {alpha}); }
 Tensor gelu(const Tensor& x, Gelu form) {
   require_defined("gelu", {{"x", x}});
   return unary(form == Gelu::erf ? gelu_erf_row : gelu_tanh_row, x);
@@ -535,21 +550,20 @@ Tensor gelu(const Tensor& x, Gelu form) {
 Tensor gelu(const Tensor& x) { return gelu(x, Gelu::erf); }
 Tensor hardtanh(const Tensor& x, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("hardtanh: the lower bound {} is above the upper bound {}", low, high));
-  return unary(hardtanh_row, x, {static_cast<float>(low), static_cast<float>(high)});
+  return unary(hardtanh_row, x, {low, high});
 }
-Tensor softplus(const Tensor& x, double beta, double threshold) {
-  return unary(softplus_row, x, {static_cast<float>(beta), static_cast<float>(threshold), static_cast<float>(1 / beta)});
-}
+Tensor softplus(const Tensor& x, double beta, double threshold) { return unary(softplus_row, x, {beta, threshold, 1 / beta}); }
 Tensor clamp(const Tensor& x, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("clamp: the lower bound {} is above the upper bound {}", low, high));
-  return unary(clamp_row, x, {static_cast<float>(low), static_cast<float>(high)});
+  return unary(clamp_row, x, {low, high});
 }
 Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> positive, std::optional<double> negative) {
   require_defined("nan_to_num", {{"x", x}});
-  const double most = x.dtype() == Dtype::f16 ? 65504 : x.dtype() == Dtype::bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();
-  return unary(
-      nan_to_num_row, x,
-      {static_cast<float>(nan), static_cast<float>(positive.value_or(most)), static_cast<float>(negative.value_or(-most))});
+  const double most = x.dtype() == Dtype::f16    ? 65504
+                      : x.dtype() == Dtype::bf16 ? 0x1.fep127
+                      : x.dtype() == Dtype::f64  ? std::numeric_limits<double>::max()
+                                                 : std::numeric_limits<float>::max();
+  return unary(nan_to_num_row, x, {nan, positive.value_or(most), negative.value_or(-most)});
 }
 
 }  // namespace clnet

@@ -12,7 +12,7 @@ namespace clnet {
 
 namespace {
 
-/// Inputs: the first value and the step, f32 for floating dtypes and i64 for others.
+/// Inputs: the first value and the step, f64 for f64, f32 for other floating dtypes and i64 for others.
 class Arange : public Op {
  public:
   Arange(std::int64_t count, Dtype dtype) : count_(count), dtype_(dtype) {}
@@ -48,18 +48,18 @@ Tensor full_like(const Tensor& x, double value) {
 }
 
 Tensor linspace(double start, double stop, std::int64_t count, Dtype dtype) {
-  if (!is_floating(dtype)) throw DtypeError(fmt::format("linspace: needs f32, f16 or bf16, got {}", to_string(dtype)));
+  if (!is_floating(dtype)) throw DtypeError(fmt::format("linspace: needs f32, f16, bf16 or f64, got {}", to_string(dtype)));
   if (count < 0) throw ShapeError(fmt::format("linspace: {} values", count));
   const double last = static_cast<double>(count) - 1, step = last > 0 ? (stop - start) / last : 0;
   // From either end to the middle, so that both ends are exact.
-  const Tensor places = arange(count, 0, 1, Dtype::f32);
+  const Tensor places = arange(count, 0, 1, dtype == Dtype::f64 ? dtype : Dtype::f32);
   return cast(where(less(places, last / 2 + 0.25), places * step + start, stop - (last - places) * step), dtype);
 }
 
 Tensor logspace(double start, double stop, std::int64_t count, double base, Dtype dtype) {
-  if (!is_floating(dtype)) throw DtypeError(fmt::format("logspace: needs f32, f16 or bf16, got {}", to_string(dtype)));
+  if (!is_floating(dtype)) throw DtypeError(fmt::format("logspace: needs f32, f16, bf16 or f64, got {}", to_string(dtype)));
   if (count < 0) throw ShapeError(fmt::format("logspace: {} values", count));
-  return cast(pow(base, linspace(start, stop, count)), dtype);
+  return cast(pow(base, linspace(start, stop, count, dtype == Dtype::f64 ? dtype : Dtype::f32)), dtype);
 }
 
 Tensor eye(std::int64_t rows, std::int64_t columns, Dtype dtype) {
@@ -73,7 +73,7 @@ Tensor arange(std::int64_t count, double start, double step, Dtype dtype) {
   if (dtype == Dtype::boolean) throw DtypeError("arange: bool holds no sequence of numbers");
   if (!is_floating(dtype) && (start != std::floor(start) || step != std::floor(step)))
     throw Error(fmt::format("arange: start {} and step {} must be whole numbers for dtype {}", start, step, to_string(dtype)));
-  const auto wide = is_floating(dtype) ? Dtype::f32 : Dtype::i64;
+  const auto wide = dtype == Dtype::f64 ? dtype : is_floating(dtype) ? Dtype::f32 : Dtype::i64;
   return apply(std::make_shared<Arange>(count, dtype), {Tensor::scalar(start, wide), Tensor::scalar(step, wide)});
 }
 

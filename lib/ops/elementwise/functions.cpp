@@ -33,7 +33,12 @@ Tensor polygamma_of(int order, const Tensor& x);
 Tensor sinc_slope(const Tensor& x, const Tensor& y) {
   constexpr double pi = std::numbers::pi, square_of_pi = pi * pi;
   const Tensor near = less(abs(x), 0.25), apart = where(near, 1.0, x), z = square(x) * square_of_pi;
-  const Tensor series = x * (((z / 45360.0 - 1.0 / 840.0) * z + 1.0 / 30.0) * z - 1.0 / 3.0) * square_of_pi;
+  Tensor sum = z / 45360.0 - 1.0 / 840.0;
+  if (x.dtype() == Dtype::f64)
+    sum =
+        ((((z / 22230464256000.0 - 1.0 / 93405312000.0) * z + 1.0 / 518918400.0) * z - 1.0 / 3991680.0) * z + 1.0 / 45360.0) * z -
+        1.0 / 840.0;
+  const Tensor series = x * ((sum * z + 1.0 / 30.0) * z - 1.0 / 3.0) * square_of_pi;
   return where(near, series, (cos((x - round(x * 0.5) * 2.0) * pi) - y) / apart);
 }
 
@@ -119,7 +124,7 @@ constexpr int behind_functions = __COUNTER__;
 #undef CLNET_TABLE
 
 Tensor polygamma_of(int order, const Tensor& x) {
-  return unary(polygamma_row, x, {static_cast<float>(order), static_cast<float>(std::tgamma(order + 1))});
+  return unary(polygamma_row, x, {static_cast<double>(order), std::tgamma(order + 1)});
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace clnet::ops {
 /// What a gradient is built from: inputs a and b; output y; its gradient g; the parameters.
 struct At {
   Tensor a, b, y, g;
-  const std::vector<float>& p;
+  const std::vector<double>& p;
   int number;  ///< the input that wants no gradient; -1: none
 };
 /// The gradients of both operands, of which a number's is not made.
@@ -101,9 +101,9 @@ std::vector<Operation> function_rows(), whole_rows();
 /// The number that a leaf stands for; null: it is a tensor.
 std::shared_ptr<const NumberValue> number_of(const Tensor& tensor);
 
-Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {});
+Tensor unary(const Row& row, const Tensor& x, std::vector<double> parameters = {});
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b);
-Tensor binary(const Row& row, const Tensor& a, const Tensor& b, std::vector<float> parameters);
+Tensor binary(const Row& row, const Tensor& a, const Tensor& b, std::vector<double> parameters);
 Tensor binary(const Row& row, const Tensor& a, double b);
 Tensor binary(const Row& row, double a, const Tensor& b);
 

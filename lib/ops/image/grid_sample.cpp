@@ -60,11 +60,11 @@ std::int64_t image_size(const Shape& shape) {
 }
 
 /// The places of `extent` pixels from -1 to 1, along dimension `dim` of `dims` behind the first.
-Tensor centres(std::int64_t extent, bool align_corners, int dim, int dims) {
+Tensor centres(std::int64_t extent, bool align_corners, int dim, int dims, Dtype dtype) {
   const double last = align_corners ? (extent > 1 ? 1 : 0) : 1 - 1 / static_cast<double>(extent);
   std::vector<std::int64_t> extents(static_cast<std::size_t>(dims) + 2, 1);
   extents[static_cast<std::size_t>(dim) + 1] = extent;
-  return reshape(linspace(-last, last, extent), extents);
+  return reshape(linspace(-last, last, extent, dtype), extents);
 }
 
 }  // namespace
@@ -131,7 +131,8 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {
   column.back() = dims;
   const auto factor = [&](std::int64_t which) { return reshape(slice(wide, 2, which, which + 1), column); };
   Tensor grid = factor(dims);
-  for (int d = 0; d < dims; ++d) grid = grid + factor(d) * centres(size[size.rank() - 1 - d], align_corners, dims - 1 - d, dims);
+  for (int d = 0; d < dims; ++d)
+    grid = grid + factor(d) * centres(size[size.rank() - 1 - d], align_corners, dims - 1 - d, dims, wide.dtype());
   return rounded(grid, theta.dtype());
 }
 

@@ -28,7 +28,7 @@ namespace {
 struct Taps {
   std::int64_t from = 1, to = 1, taps = 1;
   std::vector<std::int32_t> places{0};
-  std::vector<float> weights{1};
+  std::vector<double> weights{1};
 
   struct Tap {
     std::int64_t place;
@@ -46,7 +46,7 @@ struct Taps {
         const auto at = k * of_places.size() + i;
         // What fills up is read, too: a place that is read anyway.
         places[at] = static_cast<std::int32_t>(of_places[i][std::min(k, of_places[i].size() - 1)].place);
-        weights[at] = k < of_places[i].size() ? static_cast<float>(of_places[i][k].weight) : 0.0F;
+        weights[at] = k < of_places[i].size() ? of_places[i][k].weight : 0.0;
       }
   }
 
@@ -57,7 +57,7 @@ struct Taps {
     if (taps != 1 || to % from != 0) return false;
     for (std::int64_t i = 0; i < to; ++i)
       if (places[static_cast<std::size_t>(i)] != i / (to / from)) return false;
-    return std::all_of(weights.begin(), weights.end(), [](float weight) { return weight == 1; });
+    return std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 1; });
   }
 
   /// Which new places each old one goes to.
@@ -69,9 +69,9 @@ struct Taps {
         if (weights[at] == 0) continue;
         auto& tap = back[static_cast<std::size_t>(places[at])];
         if (!tap.empty() && tap.back().place == i)
-          tap.back().weight += double{weights[at]};
+          tap.back().weight += weights[at];
         else
-          tap.push_back({i, double{weights[at]}});
+          tap.push_back({i, weights[at]});
       }
     return {to, back};
   }
@@ -107,7 +107,7 @@ void record_axis(exec::Ref x, exec::Ref y, std::int64_t outer, const Axis& axis,
 void lower_separable(const ResampleProblem& p, exec::Recorder& recorder) {
   const bool rows_first = p.rows.to * p.columns.from <= p.rows.from * p.columns.to;
   const Shape between = rows_first ? Shape{p.outer, p.rows.to, p.columns.from} : Shape{p.outer, p.rows.from, p.columns.to};
-  const auto part = recorder.temporary({between, Dtype::f32});
+  const auto part = recorder.temporary({between, computed_in(recorder.spec(p.x).dtype)});
   if (rows_first) record_axis(p.x, part, p.outer, p.rows, p.columns.from, recorder);
   record_axis(rows_first ? part : p.x, rows_first ? p.y : part, p.outer * (rows_first ? p.rows.to : p.rows.from), p.columns, 1,
               recorder);
@@ -187,8 +187,9 @@ Tensor resampled(const Tensor& x, int dim, std::shared_ptr<const Taps> rows, std
   places.insert(places.end(), columns->places.begin(), columns->places.end());
   weights.insert(weights.end(), columns->weights.begin(), columns->weights.end());
   const Shape shape{static_cast<std::int64_t>(places.size())};
+  const Tensor weights_tensor = Tensor::from(weights, shape, computed_in(x.dtype()));
   return apply(std::make_shared<Resample>(dim, std::move(rows), std::move(columns)),
-               {x, Tensor::from(places, shape), Tensor::from(weights, shape)});
+               {x, Tensor::from(places, shape), weights_tensor});
 }
 
 /// Keys' kernel: the weight of a pixel at a distance below 2, and which of its kind.

@@ -31,8 +31,8 @@ AxisTaps box_taps(const BoxSides& side, std::int64_t extent) {
   const auto boxes = side.start.numel(), last = extent - 1;
   const auto of_box = [&](const Tensor& t) { return reshape(t, {boxes, 1, 1, 1}); };
   const Tensor part = of_box(side.length) / static_cast<double>(side.parts), samples = of_box(side.samples);
-  const Tensor number = reshape(arange(side.most, 0, 1, Dtype::f32), {1, side.most, 1, 1});
-  const Tensor at = of_box(side.start) + reshape(arange(side.parts, 0, 1, Dtype::f32), {1, 1, 1, side.parts}) * part +
+  const Tensor number = reshape(arange(side.most, 0, 1, side.start.dtype()), {1, side.most, 1, 1});
+  const Tensor at = of_box(side.start) + reshape(arange(side.parts, 0, 1, side.start.dtype()), {1, 1, 1, side.parts}) * part +
                     (number + 0.5) * part / samples;
   const Tensor counts =
       logical_and(logical_and(greater_equal(at, -1.0), less_equal(at, static_cast<double>(extent))), less(number, samples));
@@ -73,7 +73,8 @@ Tensor roi_align(const Tensor& x, const Tensor& boxes, Pair output_size, const R
     const Tensor end = column(first + 2) * options.spatial_scale - (options.aligned ? 0.5 : 0.0);
     const Tensor length = options.aligned ? end - start : maximum(end - start, 1.0);
     if (options.sampling_ratio > 0)
-      return BoxSides{start, length, parts, full({count}, static_cast<double>(options.sampling_ratio)), options.sampling_ratio};
+      return BoxSides{start, length, parts, full({count}, static_cast<double>(options.sampling_ratio), wide.dtype()),
+                      options.sampling_ratio};
     require_known(op);
     constexpr float too_many = 1 << 20;
     float most = 0;
@@ -82,7 +83,7 @@ Tensor roi_align(const Tensor& x, const Tensor& boxes, Pair output_size, const R
       if (!(each < too_many)) throw Error(fmt::format("{}: a box of {} samples along a side of a place", op, each));
       most = std::max(most, each);
     }
-    return BoxSides{start, length, parts, Tensor::from(samples), static_cast<std::int64_t>(most)};
+    return BoxSides{start, length, parts, cast(Tensor::from(samples), wide.dtype()), static_cast<std::int64_t>(most)};
   };
   const auto rows = side(2, output_size.height), columns = side(1, output_size.width);
   if (rows.most == 0 || columns.most == 0) return zeros(result, x.dtype());

@@ -54,7 +54,7 @@ class TapsDot : public Op {
  public:
   std::string_view name() const override { return "sample_taps_dot"; }
   Precision precision() const override { return Precision::own; }
-  Specs infer(const Specs& inputs) const override { return {{inputs[1].shape, Dtype::f32}}; }
+  Specs infer(const Specs& inputs) const override { return {{inputs[1].shape, computed_in(inputs[0].dtype)}}; }
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override;
   void lower(exec::Recorder& recorder) const override { record_taps(recorder, true); }
 };

@@ -59,7 +59,7 @@ Tensor histc(const Tensor& x, std::int64_t bins, double low, double high) {
   if (!std::isfinite(low) || !std::isfinite(high)) throw Error(fmt::format("histc: the range {} to {} is not finite", low, high));
   if (x.numel() == 0) return zeros({bins}, x.dtype());
   const Tensor values = reshape(as_f32(stop_gradient(x)), std::vector<std::int64_t>{-1});
-  Tensor first = full({}, low), last = full({}, high);
+  Tensor first = full({}, low, values.dtype()), last = full({}, high, values.dtype());
   if (low == high) {
     first = min(values);
     last = max(values);

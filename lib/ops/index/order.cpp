@@ -69,12 +69,13 @@ QuantilePlaces interpolated_places(const Tensor& rank, QuantileInterpolation int
     case QuantileInterpolation::lower: return {whole(below), whole(below), {}};
     case QuantileInterpolation::higher: return {whole(above), whole(above), {}};
     case QuantileInterpolation::nearest: return {whole(round(rank)), whole(round(rank)), {}};
-    case QuantileInterpolation::midpoint: return {whole(below), whole(above), where(eq(below, above), 0.0, full({}, 0.5))};
+    case QuantileInterpolation::midpoint:
+      return {whole(below), whole(above), where(eq(below, above), 0.0, full({}, 0.5, rank.dtype()))};
     default: return {whole(below), whole(above), rank - below};
   }
 }
 
-/// {q's extent, ...} for q {n} in f32. `ignores`: NaN does not count; otherwise a line with NaN has NaN.
+/// {q's extent, ...} for q {n} in f32, or f64 as x. `ignores`: NaN does not count; otherwise a line with NaN has NaN.
 Tensor quantiles(std::string_view op, const Tensor& x, const Tensor& q, std::optional<int> dim, bool keepdim,
                  QuantileInterpolation interpolation, bool ignores) {
   require_defined(op, {{"x", x}});
@@ -87,10 +88,10 @@ Tensor quantiles(std::string_view op, const Tensor& x, const Tensor& q, std::opt
   const auto extents = sorted.shape().with(lines.dim, q.numel());
   std::vector<std::int64_t> places(static_cast<std::size_t>(sorted.rank()), 1);
   places[static_cast<std::size_t>(lines.dim)] = q.numel();
-  const Tensor parts = reshape(q, places);
-  // As PyTorch computes it, in f32.
-  const Tensor last = ignores ? maximum(static_cast<double>(lines.extent - 1) - cast(nans, Dtype::f32), 0.0)
-                              : full({}, static_cast<double>(lines.extent - 1));
+  const Tensor parts = reshape(q.dtype() == wide.dtype() ? q : cast(q, wide.dtype()), places);
+  // As PyTorch computes it, in the dtype of x.
+  const Tensor last = ignores ? maximum(static_cast<double>(lines.extent - 1) - cast(nans, wide.dtype()), 0.0)
+                              : full({}, static_cast<double>(lines.extent - 1), wide.dtype());
   const auto [lower, upper, share] = interpolated_places(expand(parts * last, extents), interpolation);
   Tensor result = gather(sorted, lines.dim, lower);
   if (share.defined()) {
@@ -120,7 +121,8 @@ Tensor quantiles(std::string_view op, const Tensor& x, const std::vector<double>
                  QuantileInterpolation interpolation, bool ignores) {
   for (const double part : q)
     if (!(part >= 0 && part <= 1)) throw Error(fmt::format("{}: q {} is not within 0..1", op, part));
-  return quantiles(op, x, Tensor::from(q), dim, keepdim, interpolation, ignores);
+  const auto dtype = x.defined() && x.dtype() == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+  return quantiles(op, x, Tensor::from(q, {static_cast<std::int64_t>(q.size())}, dtype), dim, keepdim, interpolation, ignores);
 }
 
 Tensor one_quantile(const Tensor& of_one) {

@@ -131,7 +131,7 @@ Tensor scatter_reduce(const Tensor& x, int dim, const Tensor& indices, const Ten
     const Tensor own = include_self ? all : where(taken, scalar_like(0, all), all);
     Tensor result = own + padded(added_at(more, at, picks, true, shape), to.shape(), 0);
     if (reduction == ScatterReduction::mean) {
-      const Tensor count = padded(added_at(ones(picks.shape()), at, picks, true, shape), to.shape(), 0);
+      const Tensor count = padded(added_at(ones(picks.shape(), all.dtype()), at, picks, true, shape), to.shape(), 0);
       result = result / (include_self ? count + 1.0 : maximum(count, 1.0));
     }
     return reshape(cast(result, x.dtype()), x.shape());

@@ -77,7 +77,7 @@ void forward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::
       .out("peak", problem.peak)
       .out("logs", problem.logs)
       .args({problem.rows, problem.classes, last_size, problem.options.ignore_index})
-      .arg_float(static_cast<float>(problem.options.smoothing))
+      .arg_float(problem.options.smoothing)
       .range({items}, {group});
   recorder.prologue(result, "x");
 }
@@ -92,7 +92,7 @@ void backward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std:
       .in("gradient", problem.gradient)
       .out("y", problem.dx)
       .args({first_size, problem.classes, last_size, problem.options.ignore_index})
-      .arg_float(static_cast<float>(problem.options.smoothing))
+      .arg_float(problem.options.smoothing)
       .range({items}, {group});
 }
 
@@ -169,9 +169,9 @@ class CrossEntropyBackward : public Op {
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     // dx = g (factor softmax(x) - a constant), with a factor of the target's row.
     const auto &targets = inputs[1], &g = inputs[4];
-    const Tensor v = cast(gradients[0], Dtype::f32), p = softmax(cast(inputs[0], Dtype::f32), 1);
+    const Tensor v = as_computed(gradients[0]), p = softmax(as_computed(inputs[0]), 1);
     const Tensor counts = not_equal(targets, static_cast<double>(options_.ignore_index));
-    Tensor factor = cast(counts, Dtype::f32);
+    Tensor factor = cast(counts, computed_in(inputs[0].dtype()));
     if (options_.weighted) {
       const Tensor chosen = inputs[7] * (1 - options_.smoothing);
       const double share = options_.smoothing / static_cast<double>(inputs[0].size(1));
@@ -188,7 +188,7 @@ class CrossEntropyBackward : public Op {
     }
     result[0] = cast(unsqueeze(factor * g, 1) * p * (v - sum(p * v, {1}, true)), inputs[0].dtype());
     same[4] = ones_like(g);
-    same[0] = cast(inputs[0], Dtype::f32);
+    same[0] = as_computed(inputs[0]);
     result[4] = sum(v * clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(same)), {1});
     return result;
   }
@@ -241,18 +241,19 @@ class CrossEntropyRows : public Op {
       throw ShapeError(fmt::format("cross_entropy: there are no classes in logits {}", to_string(logits)));
     if (options_.weighted) {
       require_floating("cross_entropy's weight", inputs[2]);
+      if (logits.dtype == Dtype::f64 || inputs[2].dtype == Dtype::f64) require_same_dtype(name(), logits, inputs[2]);
       if (inputs[2].shape != Shape{logits.shape[1]})
         throw ShapeError(fmt::format("cross_entropy: logits {} need a weight of shape [{}], got {}", to_string(logits),
                                      logits.shape[1], to_string(inputs[2].shape)));
     }
-    return Specs(4, Spec{rows, Dtype::f32});
+    return Specs(4, Spec{rows, computed_in(logits.dtype)});
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     Tensors result(inputs.size());
     if (gradients[0].defined()) {
       Tensors all{inputs[0], inputs[1], outputs[2], outputs[3], gradients[0]};
-      if (options_.weighted) all.insert(all.end(), {inputs[2], sum(cast(inputs[2], Dtype::f32), {}, true), outputs[1]});
+      if (options_.weighted) all.insert(all.end(), {inputs[2], sum(as_computed(inputs[2]), {}, true), outputs[1]});
       result[0] = clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(all));
     }
     if (options_.weighted) result[2] = cast(weight_gradient(inputs, gradients), inputs[2].dtype());
@@ -278,16 +279,17 @@ class CrossEntropyRows : public Op {
     const auto classes = inputs[0].size(1);
     const Tensor counts = not_equal(targets, static_cast<double>(options_.ignore_index));
     const Tensor mine = logical_and(is_target(targets, classes), unsqueeze(counts, 1));
-    Tensor result = zeros(inputs[2].shape());
+    Tensor result = zeros(inputs[2].shape(), computed_in(inputs[0].dtype()));
     if (gradients[0].defined()) {
       // Not of the peak and the logarithm that the kernels hand on: this formula has a gradient of its own.
-      const Tensor losses = -log_softmax(cast(inputs[0], Dtype::f32), 1);
+      const Tensor losses = -log_softmax(as_computed(inputs[0]), 1);
       const Tensor g = unsqueeze(gradients[0], 1);
       result = result + per_class(only(mine, losses * g)) * (1 - options_.smoothing);
       if (options_.smoothing > 0)
         result = result + per_class(only(unsqueeze(counts, 1), losses * g)) * (options_.smoothing / static_cast<double>(classes));
     }
-    if (gradients[1].defined()) result = result + per_class(cast(mine, Dtype::f32) * unsqueeze(gradients[1], 1));
+    if (gradients[1].defined())
+      result = result + per_class(cast(mine, computed_in(inputs[0].dtype())) * unsqueeze(gradients[1], 1));
     return result;
   }
 
@@ -302,7 +304,9 @@ Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& target
         "labels are i32 or i64",
         to_string(targets.spec()), to_string(logits.spec())));
   const auto classes = logits.size(1);
-  Tensor wanted = cast(targets, Dtype::f32);
+  if (logits.dtype() == Dtype::f64 || targets.dtype() == Dtype::f64)
+    require_same_dtype("cross_entropy", logits.spec(), targets.spec());
+  Tensor wanted = as_computed(targets);
   if (options.label_smoothing > 0)
     wanted = wanted * (1 - options.label_smoothing) + options.label_smoothing / static_cast<double>(classes);
   if (options.weight.defined()) {
@@ -311,9 +315,9 @@ Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& target
                                    classes, to_string(options.weight.shape())));
     std::vector<std::int64_t> extents(static_cast<std::size_t>(logits.rank() - 1), 1);
     extents[0] = classes;
-    wanted = wanted * reshape(cast(options.weight, Dtype::f32), extents);
+    wanted = wanted * reshape(cast(options.weight, wanted.dtype()), extents);
   }
-  const Tensor rows = -sum(wanted * log_softmax(cast(logits, Dtype::f32), 1), {1});
+  const Tensor rows = -sum(wanted * log_softmax(as_computed(logits), 1), {1});
   switch (options.reduction) {
     case Reduction::none: return rounded(rows, logits.dtype());
     case Reduction::sum: return rounded(sum(rows), logits.dtype());

@@ -23,17 +23,20 @@ Tensor labels_of(const CtcInputs& in) {
 }
 
 /// 0 for states of another label than the second before, which may be left out between the two; else nothing. {2 S + 1, N}.
-Tensor skips_of(const Tensor& labels) {
+Tensor skips_of(const Tensor& labels, Dtype dtype) {
   const auto states = labels.size(0);
-  const Tensor none = full(labels.shape().with(0, states > 1 ? 2 : 1), nothing);
+  const Tensor none = full(labels.shape().with(0, states > 1 ? 2 : 1), nothing, dtype);
   if (states == 1) return none;
-  return concat({none, where(not_equal(slice(labels, 0, 2), slice(labels, 0, 0, states - 2)), 0.0, nothing)}, 0);
+  return concat({none, where(not_equal(slice(labels, 0, 2), slice(labels, 0, 0, states - 2)), Tensor::scalar(0, dtype),
+                             Tensor::scalar(nothing, dtype))},
+                0);
 }
 
 }  // namespace
 
 Tensor ctc_composed(const CtcInputs& in) {
-  const Tensor labels = labels_of(in), skips = skips_of(labels);
+  const auto dtype = computed_in(in.log_probs.dtype());
+  const Tensor labels = labels_of(in), skips = skips_of(labels, dtype);
   const auto steps = in.log_probs.size(0), batch = in.log_probs.size(1), states = labels.size(0);
   const Tensor known = stop_gradient(in.losses), counts = less(abs(known), std::numeric_limits<double>::infinity());
   const Tensor state = unsqueeze(arange(states, 0, 1, in.target_lengths.dtype()), 1), last = in.target_lengths * 2.0;
@@ -45,11 +48,11 @@ Tensor ctc_composed(const CtcInputs& in) {
   const Tensor indices = expand(transpose(labels, 0, 1), {steps, batch, states});
   Tensor x = transpose(gather(as_f32(in.log_probs), 2, indices), 1, 2);
   x = where(less(x, nothing), nothing, x);
-  const auto all_x = unstack(where(logical_and(own, in_time), x, Tensor::scalar(0)));
+  const auto all_x = unstack(where(logical_and(own, in_time), x, Tensor::scalar(0, dtype)));
 
   // Before the first step all are in the first blank: from there the first target is one further, as ever.
-  Tensor sums = expand(where(eq(state, 0.0), 0.0, nothing), {states, batch});
-  const Tensor margin = full({2, batch}, nothing);
+  Tensor sums = expand(where(eq(state, 0.0), Tensor::scalar(0, dtype), Tensor::scalar(nothing, dtype)), {states, batch});
+  const Tensor margin = full({2, batch}, nothing, dtype);
   for (std::int64_t t = 0; t < steps; ++t) {
     const Tensor all = concat({margin, sums}, 0);
     const auto back = [&](std::int64_t by) { return slice(all, 0, 2 - by, 2 - by + states); };

@@ -15,6 +15,7 @@
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/node.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/gradients_through.h"
 #include "lib/ops/index/index_add.h"
@@ -139,7 +140,8 @@ class CtcLoss : public Op {
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0].shape, &targets = inputs[1].shape;
-    return {{Shape{x[1]}, Dtype::f32}, {Shape{x[1], x[0], 2 * targets[1] + 1}, Dtype::f32}};
+    const auto dtype = computed_in(inputs[0].dtype);
+    return {{Shape{x[1]}, dtype}, {Shape{x[1], x[0], 2 * targets[1] + 1}, dtype}};
   }
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     Tensors result(4);
@@ -229,8 +231,8 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
       apply_all(std::make_shared<ops::CtcLoss>(options.blank), {log_probs, targets, input_lengths, target_lengths});
   Tensor losses = outputs[0];
   if (options.zero_infinity)
-    losses = where(eq(losses, std::numeric_limits<double>::infinity()), Tensor::scalar(0, Dtype::f32), losses);
-  if (options.reduction == Reduction::mean) losses = losses / maximum(cast(target_lengths, Dtype::f32), 1.0);
+    losses = where(eq(losses, std::numeric_limits<double>::infinity()), Tensor::scalar(0, losses.dtype()), losses);
+  if (options.reduction == Reduction::mean) losses = losses / maximum(cast(target_lengths, losses.dtype()), 1.0);
   return ops::reduced(losses, options.reduction, log_probs.dtype());
 }
 

@@ -41,9 +41,9 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets, const Nl
   const Tensor ignored = eq(targets, static_cast<double>(options.ignore_index));
   const Tensor known = where(ignored, ops::scalar_like(0, targets), targets);
   const Tensor picked = as_f32(squeeze(gather(log_probabilities, 1, unsqueeze(known, 1)), 1));
-  const Tensor zero = Tensor::scalar(0), one = Tensor::scalar(1);
+  const Tensor zero = Tensor::scalar(0, picked.dtype()), one = Tensor::scalar(1, picked.dtype());
   // Indices of gather count from the end where negative; no class does.
-  const Tensor valid = where(less(known, 0.0), Tensor::scalar(std::numeric_limits<double>::quiet_NaN()), one);
+  const Tensor valid = where(less(known, 0.0), ops::scalar_like(std::numeric_limits<double>::quiet_NaN(), one), one);
   const Tensor weights = where(ignored, zero, options.weight.defined() ? index_select(as_f32(options.weight), 0, known) : one);
   const Tensor losses = where(ignored, zero, -picked * valid * weights);
   const auto dtype = log_probabilities.dtype();

@@ -10,6 +10,7 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/group.h"
 #include "lib/ops/norm/normalize.h"
@@ -23,6 +24,7 @@ namespace {
 
 void require_channels(std::string_view op, std::string_view what, const Spec& x, const Spec& spec) {
   require_floating(fmt::format("{}'s {}", op, what), spec);
+  if (x.dtype == Dtype::f64 || spec.dtype == Dtype::f64) require_same_dtype(op, x, spec);
   if (spec.shape != Shape{x.shape[1]})
     throw ShapeError(
         fmt::format("{}: {} must have shape [{}] for x {}, got {}", op, what, x.shape[1], to_string(x), to_string(spec.shape)));
@@ -42,7 +44,7 @@ Shape per_channel(const Shape& x) {
 
 struct BatchNormProblem {
   bool backward = false, weighted = false, biased = false;
-  float eps = 0;
+  double eps = 0;
   std::int64_t n = 1, channels = 1, spatial = 1;
   exec::Ref x, weight, bias, mean, rstd, low;  // low: what the mean lost when it was rounded
   exec::Ref y, var;                            // forward
@@ -66,7 +68,7 @@ struct Partials {
 
 Partials make_partials(const BatchNormProblem& problem, exec::Recorder& recorder, std::int64_t chunk) {
   const auto chunks = std::max<std::int64_t>(1, ceil_div(problem.n * problem.spatial, chunk));
-  const Spec parts{{problem.channels, chunks}, Dtype::f32};
+  const Spec parts{{problem.channels, chunks}, computed_in(recorder.spec(problem.x).dtype)};
   const auto first = recorder.temporary(parts), second = recorder.temporary(parts);
   return {.chunk = chunk, .chunks = chunks, .first = first, .second = second, .by_x = {}, .by_g = {}, .constant = {}};
 }
@@ -83,7 +85,7 @@ exec::Launch& partial(const BatchNormProblem& problem, const Partials& partials,
 }
 
 void finish(const BatchNormProblem& problem, Partials& partials, exec::Recorder& recorder) {
-  const Spec channels{{problem.channels}, Dtype::f32};
+  const Spec channels{{problem.channels}, computed_in(recorder.spec(problem.x).dtype)};
   partials.by_x = recorder.temporary(channels);
   if (problem.backward) partials.by_g = recorder.temporary(channels);
   partials.constant = recorder.temporary(channels);
@@ -271,15 +273,15 @@ class BatchNormBackward : public Op {
   Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[2], inputs[2]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto channel = per_channel(inputs[0].shape());
-    const Tensor x = cast(inputs[0], Dtype::f32), g = cast(inputs[1], Dtype::f32);
+    const Tensor x = as_computed(inputs[0]), g = as_computed(inputs[1]);
     const Tensor mean = reshape(inputs[2], channel), rstd = reshape(inputs[3], channel);
-    const Tensor weight = weighted_ ? reshape(cast(inputs[5], Dtype::f32), channel) : Tensor{};
+    const Tensor weight = weighted_ ? reshape(as_computed(inputs[5]), channel) : Tensor{};
     Tensor dx, dg, dmean, drstd, dweight;
     const auto add = [](Tensor& to, const Tensor& more) { to = to.defined() ? to + more : more; };
     if (gradients[0].defined()) {
       Dims dims{0};
       for (int d = 2; d < x.rank(); ++d) dims.push_back(d);
-      const auto second = normalize_second_order(cast(gradients[0], Dtype::f32), x, weighted_ ? g * weight : g, mean, rstd, dims);
+      const auto second = normalize_second_order(as_computed(gradients[0]), x, weighted_ ? g * weight : g, mean, rstd, dims);
       dx = second.x;
       dg = weighted_ ? second.h * weight : second.h;
       dmean = second.mean;
@@ -341,7 +343,7 @@ class BatchNorm : public Op {
     if (x.shape.numel() <= x.shape[1])
       throw ShapeError(
           fmt::format("batch_norm_training: expected more than 1 value per channel when training, got x {}", to_string(x)));
-    const Spec statistic{{x.shape[1]}, Dtype::f32};
+    const Spec statistic{{x.shape[1]}, computed_in(x.dtype)};
     return {x, statistic, statistic, statistic, statistic};
   }
 
@@ -363,7 +365,7 @@ class BatchNorm : public Op {
     const auto add = [&](const Tensor& more) { dx = dx.defined() ? dx + more : more; };
     if (gradients[1].defined() || gradients[2].defined() || gradients[3].defined()) {
       const auto shaped = [&](const Tensor& t) { return t.defined() ? reshape(t, channel) : t; };
-      const Tensor wide = cast(x, Dtype::f32), mean = shaped(outputs[1]);
+      const Tensor wide = as_computed(x), mean = shaped(outputs[1]);
       const Tensor more = statistics_gradient(wide, mean, shaped(outputs[3]), shaped(gradients[1]), shaped(gradients[3]));
       if (more.defined()) add(cast(more, x.dtype()));
       if (gradients[2].defined()) add(cast((wide - mean) * (shaped(gradients[2]) * (2 / (count - 1))), x.dtype()));
@@ -376,7 +378,7 @@ class BatchNorm : public Op {
     auto problem = problem_of(false, recorder.spec(recorder.input(0)).shape);
     problem.weighted = weighted_;
     problem.biased = biased_;
-    problem.eps = static_cast<float>(eps_);
+    problem.eps = eps_;
     problem.x = recorder.input(0);
     std::size_t next = 1;
     if (weighted_) problem.weight = recorder.input(next++);
@@ -415,15 +417,16 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& mean, const Tensor& v
   ops::require_channels(op, "mean", x.spec(), mean.spec());
   ops::require_channels(op, "var", x.spec(), var.spec());
   const auto channel = ops::per_channel(x.shape());
-  Tensor scale = rsqrt(cast(var, Dtype::f32) + eps);
+  using ops::as_computed;
+  Tensor scale = rsqrt(as_computed(var) + eps);
   if (weight.defined()) {
     ops::require_channels(op, "weight", x.spec(), weight.spec());
-    scale = scale * cast(weight, Dtype::f32);
+    scale = scale * as_computed(weight);
   }
-  Tensor y = (cast(x, Dtype::f32) - reshape(cast(mean, Dtype::f32), channel)) * reshape(scale, channel);
+  Tensor y = (as_computed(x) - reshape(as_computed(mean), channel)) * reshape(scale, channel);
   if (bias.defined()) {
     ops::require_channels(op, "bias", x.spec(), bias.spec());
-    y = y + reshape(cast(bias, Dtype::f32), channel);
+    y = y + reshape(as_computed(bias), channel);
   }
   return cast(y, x.dtype());
 }

@@ -7,6 +7,7 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/group.h"
 #include "lib/ops/norm/normalize.h"
@@ -23,7 +24,7 @@ struct LayerNormProblem {
   enum class What : std::uint8_t { forward, backward, parameters };  // parameters: the gradients of weight and bias
   What what = What::forward;
   bool weighted = false, biased = false;
-  float eps = 0;
+  double eps = 0;
   std::int64_t rows = 1, length = 1;
   exec::Ref x, weight, bias, mean, rstd;
   exec::Ref y;      // forward
@@ -74,8 +75,9 @@ void lower_parameters(const LayerNormProblem& problem, exec::Recorder& recorder,
   const auto wanted = std::max(wanted_chunks, ceil_div(rows, most_rows));
   const auto chunk = std::max<std::int64_t>(8, ceil_div(ceil_div(rows, std::max<std::int64_t>(wanted, 1)), 8) * 8);
   const auto chunks = ceil_div(rows, chunk);
-  const auto by_weight = recorder.temporary({{chunks, length}, Dtype::f32});
-  const auto by_bias = problem.biased ? recorder.temporary({{chunks, length}, Dtype::f32}) : exec::Ref{};
+  const auto by_weight = recorder.temporary({{chunks, length}, computed_in(recorder.spec(problem.x).dtype)});
+  const auto by_bias =
+      problem.biased ? recorder.temporary({{chunks, length}, computed_in(recorder.spec(problem.x).dtype)}) : exec::Ref{};
   auto& launch = recorder.kernel("layer_norm_parameters", "layer_norm_parameters")
                      .define("WEIGHTED", 1)
                      .define("BIASED", problem.biased ? 1 : 0)
@@ -96,8 +98,12 @@ void lower_parameters(const LayerNormProblem& problem, exec::Recorder& recorder,
   } else {
     launch.args({rows, length, chunk, length}).range({chunks * length}, {group});
   }
-  record_reduce({.x = by_weight, .y = problem.dweight, .reduce = chunks, .inner = length}, recorder);
-  if (problem.biased) record_reduce({.x = by_bias, .y = problem.dbias, .reduce = chunks, .inner = length}, recorder);
+  record_reduce(
+      {.x = by_weight, .y = problem.dweight, .reduce = chunks, .inner = length, .dtype = recorder.spec(by_weight).dtype},
+      recorder);
+  if (problem.biased)
+    record_reduce({.x = by_bias, .y = problem.dbias, .reduce = chunks, .inner = length, .dtype = recorder.spec(by_bias).dtype},
+                  recorder);
 }
 
 void cpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
@@ -158,12 +164,12 @@ class LayerNormBackward : public Op {
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
-    const Tensor x = cast(inputs[0], Dtype::f32), g = cast(inputs[1], Dtype::f32);
-    const Tensor weight = weighted_ ? cast(inputs[4], Dtype::f32) : Tensor{};
+    const Tensor x = as_computed(inputs[0]), g = as_computed(inputs[1]);
+    const Tensor weight = weighted_ ? as_computed(inputs[4]) : Tensor{};
     Dims dims;
     for (int d = x.rank() - static_cast<int>(dims_); d < x.rank(); ++d) dims.push_back(d);
     const auto second =
-        normalize_second_order(cast(gradients[0], Dtype::f32), x, weighted_ ? g * weight : g, inputs[2], inputs[3], dims);
+        normalize_second_order(as_computed(gradients[0]), x, weighted_ ? g * weight : g, inputs[2], inputs[3], dims);
     Tensors result{cast(second.x, inputs[0].dtype()), cast(weighted_ ? second.h * weight : second.h, inputs[1].dtype()),
                    second.mean, second.rstd};
     if (weighted_) result.push_back(cast(sum_to(second.h * g, weight.shape()), inputs[4].dtype()));
@@ -195,11 +201,11 @@ class LayerNormParameters : public Op {
   Fields fields() const override { return {{"dims", dims_}, {"biased", biased_}}; }
   Specs infer(const Specs& inputs) const override {
     const auto& x = inputs[0].shape;
-    const Spec normalized{Shape(std::vector<std::int64_t>(x.end() - dims_, x.end())), Dtype::f32};
+    const Spec normalized{Shape(std::vector<std::int64_t>(x.end() - dims_, x.end())), computed_in(inputs[0].dtype)};
     return Specs(biased_ ? 2 : 1, normalized);
   }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
-    const Tensor x = cast(inputs[0], Dtype::f32), g = cast(inputs[1], Dtype::f32), &mean = inputs[2], &rstd = inputs[3];
+    const Tensor x = as_computed(inputs[0]), g = as_computed(inputs[1]), &mean = inputs[2], &rstd = inputs[3];
     Tensor dx, dg, dmean, drstd;
     if (gradients[0].defined()) {  // of the weight's gradient, the sum of g (x - mean) rstd
       const Tensor slope = g * gradients[0], by_x = slope * rstd;
@@ -253,20 +259,21 @@ class LayerNorm : public Op {
     for (std::size_t i = 1; i < inputs.size(); ++i) {
       const auto what = i == 1 && weighted_ ? "weight" : "bias";
       require_floating(fmt::format("layer_norm's {}", what), inputs[i]);
+      if (x.dtype == Dtype::f64 || inputs[i].dtype == Dtype::f64) require_same_dtype(name(), x, inputs[i]);
       if (inputs[i].shape != normalized)
         throw ShapeError(fmt::format("layer_norm: {} must have shape {} for the last {} dimensions of x {}, got {}", what,
                                      to_string(normalized), dims_, to_string(x), to_string(inputs[i].shape)));
     }
     std::vector<std::int64_t> rows(x.shape.begin(), split);
     rows.resize(static_cast<std::size_t>(x.shape.rank()), 1);
-    const Spec statistic{Shape(std::move(rows)), Dtype::f32};
+    const Spec statistic{Shape(std::move(rows)), computed_in(x.dtype)};
     return {x, statistic, statistic};
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     Tensors result(inputs.size());
     const auto &x = inputs[0], &g = gradients[0];
-    const Tensor wide = cast(x, Dtype::f32);
+    const Tensor wide = as_computed(x);
     if (g.defined()) {
       Tensors all{x, g, outputs[1], outputs[2]};
       if (weighted_) all.push_back(inputs[1]);
@@ -279,7 +286,7 @@ class LayerNorm : public Op {
         result[1] = cast(both[0], inputs[1].dtype());
         if (biased_) result[2] = cast(both[1], inputs[2].dtype());
       } else if (biased_) {
-        result[1] = cast(sum_to(cast(g, Dtype::f32), inputs[1].shape()), inputs[1].dtype());
+        result[1] = cast(sum_to(as_computed(g), inputs[1].shape()), inputs[1].dtype());
       }
     }
     if (const Tensor more = statistics_gradient(wide, outputs[1], outputs[2], gradients[1], gradients[2]); more.defined())
@@ -291,7 +298,7 @@ class LayerNorm : public Op {
     auto problem = problem_of(What::forward, recorder.spec(recorder.input(0)).shape, dims_);
     problem.weighted = weighted_;
     problem.biased = biased_;
-    problem.eps = static_cast<float>(eps_);
+    problem.eps = eps_;
     problem.x = recorder.input(0);
     std::size_t next = 1;
     if (weighted_) problem.weight = recorder.input(next++);

@@ -135,8 +135,7 @@ class OptimizerUpdate : public Op {
     number("second_scale", "SECOND_SCALE_COMPUTED", 2);
     launch.scalar("beta1", r.input(3)).scalar("beta1_rest", r.input(4));
     if (gated_) launch.define("GATED", 1).in("finite", r.input(5));
-    for (double constant : {constants_.decay, constants_.beta2, 1 - constants_.beta2, constants_.eps})
-      launch.arg_float(static_cast<float>(constant));
+    for (double constant : {constants_.decay, constants_.beta2, 1 - constants_.beta2, constants_.eps}) launch.arg_float(constant);
     launch.arg(constants_.nesterov).range({items}, {chunk > 0 ? 1 : group_size(r.device())});
     launch.flops(12.0 * static_cast<double>(batch.elements)).detail(fmt::format("{} parameters", batch.which.size()));
   }

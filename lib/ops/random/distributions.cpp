@@ -7,13 +7,14 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 
 namespace clnet {
 
 namespace {
 
 void require_real(std::string_view op, Dtype dtype) {
-  if (!is_floating(dtype)) throw DtypeError(fmt::format("{}: needs f32, f16 or bf16, got {}", op, to_string(dtype)));
+  if (!is_floating(dtype)) throw DtypeError(fmt::format("{}: needs f32, f16, bf16 or f64, got {}", op, to_string(dtype)));
 }
 
 void require_normal(std::string_view op, double mean, double stddev) {
@@ -38,7 +39,7 @@ Tensor randn_like(const Tensor& x) {
 Tensor normal(double mean, double stddev, const Shape& shape, Dtype dtype) {
   require_real("normal", dtype);
   require_normal("normal", mean, stddev);
-  return cast(randn(shape) * stddev + mean, dtype);
+  return cast(randn(shape, ops::computed_in(dtype)) * stddev + mean, dtype);
 }
 
 Tensor truncated_normal(const Shape& shape, double mean, double stddev, double low, double high, Dtype dtype) {
@@ -51,7 +52,8 @@ Tensor truncated_normal(const Shape& shape, double mean, double stddev, double l
   if (!(most - least > rounding))
     throw Error(
         fmt::format("truncated_normal: next to nothing of mean {} and deviation {} lies from {} to {}", mean, stddev, low, high));
-  const Tensor spread = erfinv(rand(shape) * (most - least) + least) * (stddev * std::numbers::sqrt2) + mean;
+  const Tensor spread =
+      erfinv(rand(shape, ops::computed_in(dtype)) * (most - least) + least) * (stddev * std::numbers::sqrt2) + mean;
   return cast(clamp(spread, low, high), dtype);
 }
 
@@ -59,7 +61,7 @@ Tensor exponential(const Shape& shape, double rate, Dtype dtype) {
   require_real("exponential", dtype);
   if (!(rate > 0) || std::isinf(rate)) throw Error(fmt::format("exponential: the rate {} is not positive", rate));
   // Never 0 or infinite.
-  const Tensor waits = -log(clamp(rand(shape), 0x1p-25, 1 - 0x1p-24));
+  const Tensor waits = -log(clamp(rand(shape, ops::computed_in(dtype)), 0x1p-25, 1 - 0x1p-24));
   return cast(rate == 1 ? waits : waits / rate, dtype);
 }
 

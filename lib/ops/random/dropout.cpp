@@ -23,8 +23,7 @@ class Dropout : public Op {
     return {inputs[0]};
   }
   Expression expr(const Specs&) const override {
-    return {"clnet_uniform((ulong)b, (ulong)c, (ulong)i) < p0 ? 0.0f : a * p1",
-            {static_cast<float>(p_), static_cast<float>(1 / (1 - p_))}};
+    return {"clnet_uniform((ulong)b, (ulong)c, (ulong)i) < p0 ? 0.0f : a * p1", {p_, 1 / (1 - p_)}};
   }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     return {apply(std::make_shared<Dropout>(p_), {gradients[0], inputs[1], inputs[2]}), Tensor{}, Tensor{}};

@@ -49,10 +49,10 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement) 
   if (replacement) {
     // A uniform place among the running sums; a weight of 0 takes none.
     const Tensor bounds = cumsum(wide, 1);
-    drawn = apply(std::make_shared<PlaceAmong>(), {bounds, rand({rows, count}) * slice(bounds, 1, n - 1)});
+    drawn = apply(std::make_shared<PlaceAmong>(), {bounds, rand({rows, count}, wide.dtype()) * slice(bounds, 1, n - 1)});
   } else {
     // Whoever waits shortest: times are exponentially distributed, with the weights as rates.
-    const Tensor times = -log(clamp(rand({rows, n}), 0x1p-25, 1 - 0x1p-24));
+    const Tensor times = -log(clamp(rand({rows, n}, wide.dtype()), 0x1p-25, 1 - 0x1p-24));
     drawn = topk(wide / times, count, 1).indices;
   }
   return weights.rank() == 2 ? drawn : reshape(drawn, Shape{count});

@@ -32,7 +32,7 @@ Tensor drop_channels(std::string_view op, const Tensor& x, double p, int rank, b
   require_probability(op, x, p);
   if (x.rank() != rank && !(also_single && x.rank() == rank - 1))
     throw ShapeError(fmt::format("{}: {} does not have {} dimensions", op, to_string(x.spec()), rank));
-  const Tensor mask = dropout(ones(channels_of(x, x.rank() - rank + 1)), p);
+  const Tensor mask = dropout(ones(channels_of(x, x.rank() - rank + 1), ops::computed_in(x.dtype())), p);
   return cast(ops::as_f32(x) * mask, x.dtype());
 }
 
@@ -43,7 +43,7 @@ Tensor drop_to_limit(const Tensor& x, double p, const Shape& mask_shape) {
   constexpr double limit = -1.7580993408473766;
   const double scale = 1 / std::sqrt((limit * limit * p + 1) * (1 - p)), shift = -scale * limit * p;
   const Tensor dropped = less(rand(mask_shape), p);
-  return cast(where(dropped, Tensor::scalar(limit, Dtype::f32), ops::as_f32(x)) * scale + shift, x.dtype());
+  return cast(where(dropped, Tensor::scalar(limit, ops::computed_in(x.dtype())), ops::as_f32(x)) * scale + shift, x.dtype());
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ Tensor rrelu(const Tensor& x, double lower, double upper, bool training) {
   if (!(lower <= upper) || !std::isfinite(lower) || !std::isfinite(upper))
     throw Error(fmt::format("rrelu: there are no slopes from {} to {}", lower, upper));
   if (!training) return leaky_relu(x, (lower + upper) / 2);
-  const Tensor slopes = rand(x.shape()) * (upper - lower) + lower, all = ops::as_f32(x);
+  const Tensor slopes = rand(x.shape(), ops::computed_in(x.dtype())) * (upper - lower) + lower, all = ops::as_f32(x);
   return cast(where(less(all, 0.0), all * slopes, all), x.dtype());
 }
 
@@ -80,20 +80,22 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int dim) {
   ops::require_floating("gumbel_softmax", logits.spec());
   if (!(tau > 0)) throw Error(fmt::format("gumbel_softmax: tau {} is not positive", tau));
   const int at = require_line("gumbel_softmax", logits.shape(), dim);
-  const Tensor soft = softmax((ops::as_f32(logits) - log(exponential(logits.shape()))) / tau, at);
+  const Tensor soft =
+      softmax((ops::as_f32(logits) - log(exponential(logits.shape(), 1, ops::computed_in(logits.dtype())))) / tau, at);
   if (!hard) return cast(soft, logits.dtype());
   const auto extent = ops::Lines(logits.shape(), at).extent;
   std::vector<std::int64_t> extents(static_cast<std::size_t>(logits.rank()), 1);
   if (!extents.empty()) extents[static_cast<std::size_t>(at)] = extent;
   const Tensor chosen = eq(argmax(soft, at, true), reshape(arange(extent), Shape(extents)));
   // The value of the choice, exactly, and the gradient of the soft one.
-  return cast(cast(chosen, Dtype::f32) + (soft - stop_gradient(soft)), logits.dtype());
+  return cast(cast(chosen, soft.dtype()) + (soft - stop_gradient(soft)), logits.dtype());
 }
 
 Tensor bernoulli(const Tensor& probabilities) {
   require_defined("bernoulli", {{"probabilities", probabilities}});
   ops::require_floating("bernoulli", probabilities.spec());
-  return cast(less(rand(probabilities.shape()), ops::as_f32(probabilities)), probabilities.dtype());
+  return cast(less(rand(probabilities.shape(), ops::computed_in(probabilities.dtype())), ops::as_f32(probabilities)),
+              probabilities.dtype());
 }
 
 }  // namespace clnet

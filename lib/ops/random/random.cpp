@@ -27,7 +27,8 @@ class Random : public Op {
   Fields fields() const override { return {{"shape", spec_.shape.extents()}, {"dtype", std::string(to_string(spec_.dtype))}}; }
 
   Specs infer(const Specs&) const override {
-    if (!is_floating(spec_.dtype)) throw DtypeError(std::string(name()) + ": needs f32, f16 or bf16, got " + to_string(spec_));
+    if (!is_floating(spec_.dtype))
+      throw DtypeError(std::string(name()) + ": needs f32, f16, bf16 or f64, got " + to_string(spec_));
     return {spec_};
   }
   Expression expr(const Specs&) const override {

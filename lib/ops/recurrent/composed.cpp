@@ -63,7 +63,7 @@ RecurrenceOutputs recur_composed(const Recurrence& recurrence, const RecurrenceI
     const auto t = recurrence.reverse ? steps - 1 - i : i;
     auto step = one_step(recurrence.cell, from_x[t], h, c, in);
     if (lengths.defined()) {
-      const Tensor valid = greater(lengths, static_cast<double>(t)), none = Tensor::scalar(0);
+      const Tensor valid = greater(lengths, static_cast<double>(t)), none = Tensor::scalar(0, step.h.dtype());
       y.push_back(where(valid, step.h, none));
       h = where(valid, step.h, h);
       if (c.defined()) c = where(valid, step.c, c);
@@ -126,12 +126,12 @@ RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const 
       next_carry = d * z;
     } else {
       const Tensor& y = all_y[t];
-      dgates = cell == Cell::tanh ? d * (1.0 - square(y)) : where(greater(y, 0.0), d, Tensor::scalar(0));
+      dgates = cell == Cell::tanh ? d * (1.0 - square(y)) : where(greater(y, 0.0), d, Tensor::scalar(0, d.dtype()));
     }
     if (!gru) dproduct = dgates;
     if (!next_carry.defined()) next_carry = zeros_like(in.dh);
     if (lengths.defined()) {
-      const Tensor valid = greater(lengths, static_cast<double>(t)), none = Tensor::scalar(0);
+      const Tensor valid = greater(lengths, static_cast<double>(t)), none = Tensor::scalar(0, dgates.dtype());
       dgates = where(valid, dgates, none);
       dproduct = gru ? where(valid, dproduct, none) : dgates;
       next_carry = where(valid, next_carry, arrived);

@@ -48,7 +48,7 @@ class Layer {
   /// A state in f32; zeros where it is undefined.
   Tensor state(std::string_view name, const Tensor& given, std::int64_t width) const {
     const Shape shape{x_.size(-2), width};
-    if (!given.defined()) return zeros(shape);
+    if (!given.defined()) return zeros(shape, computed_in(x_.dtype()));
     check(name, given, shape);
     return as_f32(given);
   }
@@ -62,7 +62,7 @@ class Layer {
     Tensor bias = ih.defined() ? as_f32(ih) : Tensor{};
     const auto add = [&](const Tensor& more) { bias = bias.defined() ? bias + more : more; };
     if (cell_ == Cell::gru) {
-      in.bias_hn = hh.defined() ? as_f32(slice(hh, 0, 2 * hidden_, 3 * hidden_)) : zeros({hidden_});
+      in.bias_hn = hh.defined() ? as_f32(slice(hh, 0, 2 * hidden_, 3 * hidden_)) : zeros({hidden_}, computed_in(x_.dtype()));
       if (hh.defined()) add(pad(as_f32(slice(hh, 0, 0, 2 * hidden_)), {0}, {hidden_}));
     } else if (hh.defined()) {
       add(as_f32(hh));
@@ -72,7 +72,7 @@ class Layer {
       in.lengths = lengths(lengths_given);
       // What lies in the padding shall not reach the gradient of weight_ih, not even as 0 times NaN.
       const auto steps = unsqueeze(arange(x.size(0), 0, 1, in.lengths.dtype()), 1);
-      x = where(unsqueeze(less(steps, in.lengths), 2), x, Tensor::scalar(0));
+      x = where(unsqueeze(less(steps, in.lengths), 2), x, Tensor::scalar(0, x.dtype()));
     }
     in.gates = linear(x, as_f32(weights_.weight_ih), bias);
     in.weight_hh = as_f32(weights_.weight_hh);

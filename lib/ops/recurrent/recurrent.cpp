@@ -3,6 +3,7 @@
 
 #include "clnet/ops.h"
 #include "lib/graph/node.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/gradients_through.h"
 #include "lib/ops/recurrent/recurrent_solvers.h"
 
@@ -54,7 +55,7 @@ class RecurrentBackward : public RecurrentOp {
 
   Specs infer(const Specs& inputs) const override {
     const auto& y = inputs[0].shape;
-    const Spec gates{y.with(2, gate_count(kind_.cell) * y[2]), Dtype::f32};
+    const Spec gates{y.with(2, gate_count(kind_.cell) * y[2]), computed_in(inputs[0].dtype)};
     Specs result{gates, inputs[1]};
     if (lstm()) result.push_back(inputs[1]);
     if (gru()) result.push_back(gates);
@@ -133,7 +134,7 @@ class Recurrent : public RecurrentOp {
 
   Specs infer(const Specs& inputs) const override {
     const auto& gates = inputs[0].shape;
-    const auto sequence = Spec{gates.with(2, gates[2] / gate_count(kind_.cell)), Dtype::f32};
+    const auto sequence = Spec{gates.with(2, gates[2] / gate_count(kind_.cell)), computed_in(inputs[0].dtype)};
     Specs result{sequence, inputs[1]};
     if (lstm()) result.push_back(inputs[1]);
     if (gated()) {
@@ -247,7 +248,7 @@ class Recurrent : public RecurrentOp {
       // Each sequence begins elsewhere; y is 0 behind it.
       const auto last = minimum(in.lengths, Tensor::scalar(static_cast<double>(steps), in.lengths.dtype())) - 1.0;
       const auto at = eq(unsqueeze(arange(steps, 0, 1, in.lengths.dtype()), 1), last);
-      first = sum(where(unsqueeze(at, 2), product, Tensor::scalar(0)), {0});
+      first = sum(where(unsqueeze(at, 2), product, Tensor::scalar(0, product.dtype())), {0});
     }
     const Tensor result = times(first, in.h0);
     if (steps == 1) return result;

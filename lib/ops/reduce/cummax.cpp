@@ -48,7 +48,7 @@ void lower_running_doubling(const RunningProblem& p, exec::Recorder& recorder) {
   const auto& lines = p.lines;
   const auto all = lines.count() * lines.extent;
   const bool sums = p.kind == RunningKind::log_sum;
-  const Spec spec{Shape{all}, sums ? Dtype::f32 : Dtype::i32};
+  const Spec spec{Shape{all}, sums ? computed_in(recorder.spec(p.x).dtype) : Dtype::i32};
   exec::Ref known = p.x;
   for (std::int64_t width = 1;; width *= 2) {
     const bool first = width == 1, last = 2 * width >= lines.extent;

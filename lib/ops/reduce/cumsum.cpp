@@ -7,6 +7,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/lines.h"
 #include "lib/ops/rows.h"
@@ -22,7 +23,8 @@ void lower_direct(const CumsumProblem& p, exec::Recorder& recorder) {
   // No more steps at once than llvmpipe's loops reach.
   constexpr std::int64_t most = 50000;
   const bool parts = p.length > most;
-  const auto state = parts ? recorder.temporary({Shape{p.lines, 2}, p.whole ? Dtype::i64 : Dtype::f32}) : p.y;
+  const auto state =
+      parts ? recorder.temporary({Shape{p.lines, 2}, p.whole ? Dtype::i64 : computed_in(recorder.spec(p.x).dtype)}) : p.y;
   for (std::int64_t begin = 0; begin < p.length; begin += most) {
     auto& launch = recorder.kernel("cumsum_direct", "cumsum_direct").in("x", p.x);
     if (p.whole) launch.define("WHOLE", 1);

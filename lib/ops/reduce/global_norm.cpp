@@ -6,6 +6,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/collect/copy.h"
 #include "lib/graph/require.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/reduce/reduce.h"
 
 namespace clnet {
@@ -24,14 +25,14 @@ Tensor global_norm(const std::vector<Tensor>& tensors, double p) {
   if (p != 2 && !tensors.empty()) {
     std::vector<Tensor> norms;
     for (const auto& tensor : tensors)
-      if (tensor.numel() > 0) norms.push_back(at_home(tensor, norm(cast(tensor, Dtype::f32), p)));
+      if (tensor.numel() > 0) norms.push_back(at_home(tensor, norm(ops::as_computed(tensor), p)));
     if (norms.empty()) return Tensor::scalar(0);
     // How many are not 0 is counted already.
     return p == 0 ? sum(stack(norms)) : norm(stack(norms), p);
   }
   Tensor total;
   for (const auto& tensor : tensors) {
-    const Tensor squares = at_home(tensor, sum(square(cast(tensor, Dtype::f32))));
+    const Tensor squares = at_home(tensor, sum(square(ops::as_computed(tensor))));
     total = total.defined() ? total + squares : squares;
   }
   return total.defined() ? ops::root(total, 2) : Tensor::scalar(0);

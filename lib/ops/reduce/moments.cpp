@@ -51,7 +51,7 @@ Tensor nansum(const Tensor& x, const Dims& dims, bool keepdim) {
 Tensor nanmean(const Tensor& x, const Dims& dims, bool keepdim) {
   require_reducible_floats("nanmean", x, dims);
   const Tensor all = ops::as_f32(x), none = is_nan(all);
-  const Tensor count = cast(sum(logical_not(none), dims, keepdim), Dtype::f32);
+  const Tensor count = cast(sum(logical_not(none), dims, keepdim), all.dtype());
   return ops::rounded(sum(where(none, ops::scalar_like(0, all), all), dims, keepdim) / count, x.dtype());
 }
 

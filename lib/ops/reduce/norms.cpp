@@ -77,7 +77,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   const Tensor sizes = abs(as_f32(x));
   Tensor result;
   if (p == 0) {
-    result = sum(cast(not_equal(sizes, 0.0), Dtype::f32), dims, keepdim);
+    result = sum(cast(not_equal(sizes, 0.0), sizes.dtype()), dims, keepdim);
   } else if (p == 1) {
     result = sum(sizes, dims, keepdim);
   } else if (p == 2) {

@@ -93,8 +93,8 @@ class Reduce : public Op {
         return {cast(where(eq(others_zero, 0.0), others, where(eq(others_zero, 1.0), vanishing, none)), x.dtype())};
       }
       default: {
-        // Counted in f32: f16 ends at 65504, and bf16 knows 257 no more.
-        const Tensor chosen = cast(eq(x, reshape(outputs[0], kept)), Dtype::f32);
+        // Counted in f32 or f64: f16 ends at 65504, and bf16 knows 257 no more.
+        const Tensor chosen = cast(eq(x, reshape(outputs[0], kept)), computed_in(x.dtype()));
         return {cast(chosen * (as_f32(g) / sum(chosen, dims_, true)), x.dtype())};
       }
     }
@@ -148,7 +148,7 @@ class Reduce : public Op {
       for (auto run = last + 1; run != runs.end(); ++run) problem.inner *= run->extent;
       runs.erase(last);
       const bool final = std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.reduced; });
-      if (final && kind_ == Kind::mean) problem.scale = 1.0f / static_cast<float>(count);
+      if (final && kind_ == Kind::mean) problem.scale = 1.0 / static_cast<double>(count);
       problem.y = final ? recorder.output() : recorder.temporary({{problem.outer, problem.inner}, accumulator(spec.dtype)});
       record_reduce(problem, recorder);
       if (final) return;
@@ -233,7 +233,7 @@ Tensor var(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
   require_floating("var", x.spec());
   const auto count = reduced_count(x.shape(), reduced_dims("var", x.shape(), dims));
   // Squares of f16 would overflow, and those of bf16 lose what the difference has left.
-  const Tensor wide = cast(x, Dtype::f32);
+  const Tensor wide = as_computed(x);
   const Tensor squares = sum(square(wide - mean(wide, dims, true)), dims, keepdim);
   return rounded(squares / static_cast<double>(std::max<std::int64_t>(0, count - correction)), x.dtype());
 }

@@ -19,7 +19,7 @@ struct ReduceProblem {
   ReduceKind kind = ReduceKind::sum;
   exec::Ref x, y;
   std::int64_t outer = 1, reduce = 1, inner = 1;
-  float scale = 1;
+  double scale = 1;
   Dtype dtype = Dtype::f32;  ///< of x
 };
 

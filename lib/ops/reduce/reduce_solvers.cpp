@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/exec/choose/solver.h"
+#include "lib/ops/as_f32.h"
 #include "lib/ops/group.h"
 #include "lib/ops/reduce/reduce.h"
 #include "lib/ops/rows.h"
@@ -13,7 +14,7 @@ using exec::Launch;
 using exec::Recorder;
 using exec::Ref;
 
-Dtype accumulator(Dtype dtype) { return is_floating(dtype) ? Dtype::f32 : Dtype::i64; }
+Dtype accumulator(Dtype dtype) { return is_floating(dtype) ? computed_in(dtype) : Dtype::i64; }
 
 namespace {
 

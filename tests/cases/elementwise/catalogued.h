@@ -41,7 +41,7 @@ inline std::vector<ElementwiseFunction> elementwise_functions() {
     if (!function.formula)
       throw Error("tests/reference/elementwise/elementwise.h has no formula '" + std::string(operation.name) + "'");
     const auto expression = node_of(y)->op->expr(specs_of(node_of(y)->inputs));
-    for (float parameter : expression.parameters) function.parameters.push_back(static_cast<double>(parameter));
+    function.parameters = expression.parameters;
     function.parameters.resize(3);
     result.push_back(std::move(function));
   }

@@ -1,0 +1,132 @@
+// Tensors of f64: numbers that f32 does not have, casts, fusion, errors.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "clnet/clnet.h"
+#include "clnet/debug.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using Catch::Matchers::Contains;
+
+namespace {
+
+bool has_doubles() {
+  if (Device::current().info().fp64) return true;
+  clnet::test::skip("the device has no doubles");
+  return false;
+}
+
+const std::vector<double> uneven{0.1, -1.0 / 3, 1e300, 5e-300, 12345678.901234567};
+
+}  // namespace
+
+TEST_CASE("f64 is asked for, and keeps doubles exactly") {
+  CHECK(Tensor::from({1.0, 2.0}).dtype() == Dtype::f32);
+  CHECK(Tensor::from(uneven).dtype() == Dtype::f32);
+  const Tensor x = Tensor::from(uneven, {5}, Dtype::f64);
+  CHECK(x.spec() == Spec{{5}, Dtype::f64});
+  CHECK(x.to_vector<double>() == uneven);
+  CHECK(Tensor::from({0.1, 0.2}, {2}, Dtype::f64).to_vector<double>() == std::vector{0.1, 0.2});
+  CHECK(Tensor::from({0.1, 0.2}, {2}, Dtype::f16).dtype() == Dtype::f16);
+  CHECK_THROWS_AS(Tensor::from({0.1, 0.2}, {2}, Dtype::i32), DtypeError);
+  CHECK(Tensor::scalar(0.1, Dtype::f64).item<double>() == 0.1);
+  CHECK(to_string(Dtype::f64) == "f64");
+  CHECK(size_of(Dtype::f64) == 8);
+  CHECK(is_floating(dtype_of<double>));
+  std::ostringstream text;
+  text << x.spec().dtype;
+  CHECK(text.str() == "f64");
+}
+
+TEST_CASE("arithmetic in f64 rounds to double, and numbers beside it are doubles") {
+  if (!has_doubles()) return;
+  const Tensor x = Tensor::from({0.1, 1.0 / 3, 7.7}, {3}, Dtype::f64);
+  const auto add = (x + x * 0.1).to_vector<double>();
+  const auto values = x.to_vector<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) CHECK(add[i] == values[i] + values[i] * 0.1);
+  CHECK((x / 3.0).to_vector<double>()[2] == 7.7 / 3.0);
+  CHECK(clamp(x, 0.2, 0.7).to_vector<double>() == std::vector{0.2, 1.0 / 3, 0.7});
+  CHECK(less(x, 0.1).to_vector<bool>() == std::vector{false, false, false});
+  CHECK(greater(x, std::nextafter(0.1, 0)).to_vector<bool>() == std::vector{true, true, true});
+  CHECK(sum(Tensor::from({1.0, 0x1p-53, 0x1p-53}, {3}, Dtype::f64)).item<double>() == 1 + 0x1p-52);
+  CHECK(quantile(arange(4, 0, 1, Dtype::f64), 0.1).item<double>() == Approx(0.3).epsilon(1e-15));
+  CHECK(full({2}, 0.1, Dtype::f64).to_vector<double>() == std::vector{0.1, 0.1});
+  CHECK(arange(3, 0.1, 0.1, Dtype::f64).to_vector<double>()[1] == 0.2);
+  CHECK(global_norm({x}).item<double>() == Approx(std::sqrt(0.01 + 1.0 / 9 + 7.7 * 7.7)).epsilon(1e-15));
+}
+
+TEST_CASE("casts from and to f64") {
+  if (!has_doubles()) return;
+  const Tensor x = Tensor::from(uneven, {5}, Dtype::f64);
+  const auto narrow = cast(x, Dtype::f32).to_vector<float>();
+  for (std::size_t i = 0; i < uneven.size(); ++i) CHECK(narrow[i] == static_cast<float>(uneven[i]));
+  CHECK(cast(Tensor::from<float>({0.1F}), Dtype::f64).item<double>() == double{0.1F});
+  CHECK(cast(Tensor::from<std::int64_t>({(1LL << 52) + 1}), Dtype::f64).item<double>() == 0x1p52 + 1);
+  const Tensor small = Tensor::from({1.0, -2.75, 0.1}, {3}, Dtype::f64);
+  for (const auto dtype : {Dtype::f16, Dtype::bf16}) {
+    const auto want = cast(cast(small, Dtype::f32), dtype).to_vector<double>();
+    CHECK(cast(small, dtype).to_vector<double>() == want);
+    CHECK(cast(cast(small, dtype), Dtype::f64).to_vector<double>() == want);
+  }
+  CHECK(cast(small, Dtype::i32).to_vector<int>() == std::vector{1, -2, 0});
+  CHECK(cast(small, Dtype::i64).to_vector<int>() == std::vector{1, -2, 0});
+  CHECK(cast(small, Dtype::boolean).to_vector<bool>() == std::vector{true, true, true});
+  CHECK(cast(Tensor::from({true, false}), Dtype::f64).to_vector<double>() == std::vector{1.0, 0.0});
+}
+
+TEST_CASE("fusing f64 with other dtypes changes no bit") {
+  if (!has_doubles()) return;
+  const Tensor x = Tensor::from(uneven, {5}, Dtype::f64), y = Tensor::from<float>({0.1F, 0.2F, 0.3F, 0.4F, 0.5F});
+  // f32 between two casts rounds, and so does f32 arithmetic before one.
+  const Tensor once = cast(cast(x, Dtype::f32) * 0.1, Dtype::f64) + x;
+  const Tensor before = cast(y * y + 0.1, Dtype::f64) * x;
+  const auto apart_once = (cast((cast(x, Dtype::f32).detach() * 0.1).detach(), Dtype::f64).detach() + x).to_vector<double>();
+  const auto apart_before = (cast((y * y + 0.1).detach(), Dtype::f64).detach() * x).to_vector<double>();
+  CHECK(once.to_vector<double>() == apart_once);
+  CHECK(before.to_vector<double>() == apart_before);
+  const auto product = (matmul(ones({2, 3}, Dtype::f64) * 0.1, ones({3, 2}, Dtype::f64)) * 0.7 + 0.1).to_vector<double>();
+  CHECK(product[0] == Approx(0.3 * 0.7 + 0.1).epsilon(1e-15));
+}
+
+TEST_CASE("f64 and other dtypes are not mixed, and Autocast leaves f64 alone") {
+  const Tensor x = ones({2}, Dtype::f64), y = ones({2});
+  CHECK_THROWS_WITH(x + y, Contains("add") && Contains("f64") && Contains("f32"));
+  CHECK_THROWS_AS(Autocast{Dtype::f64}, DtypeError);
+  const Autocast half{Dtype::f16};
+  CHECK(exp(x).dtype() == Dtype::f64);
+  CHECK(softmax(x, 0).dtype() == Dtype::f64);
+  CHECK(matmul(ones({2, 2}, Dtype::f64), ones({2, 2}, Dtype::f64)).dtype() == Dtype::f64);
+}
+
+TEST_CASE("check_gradients in f64 tells an error of 1e-4 from none") {
+  if (!has_doubles()) return;
+  const Tensor x = Tensor::from({0.3, -0.7, 1.9}, {3}, Dtype::f64);
+  CHECK(check_gradients([](const std::vector<Tensor>& in) { return exp(in[0]) * sin(in[0]); }, {x}).largest_error < 1e-8);
+  const auto wrong = [](const std::vector<Tensor>& in) { return square(in[0]) + stop_gradient(in[0]) * 1e-4; };
+  CHECK_FALSE(check_gradients(wrong, {x}).passed);
+  CHECK(check_gradients(wrong, {cast(x, Dtype::f32)}).passed);
+}
+
+TEST_CASE("optimizers refuse f64 by name") {
+  struct Model : nn::Module {
+    Model() { add_parameter("weight", ones({2}, Dtype::f64)); }
+  } model;
+  CHECK_THROWS_WITH(optim::Adam(model, 1e-3), Contains("weight") && Contains("f64"));
+}
+
+TEST_CASE("f64 is saved as F64, and a module of f32 rounds it") {
+  clnet::test::Folder folder;
+  const Tensor x = Tensor::from(uneven, {5}, Dtype::f64);
+  io::save_safetensors(folder / "x", {{"x", x}});
+  const Tensor again = io::load_safetensors(folder / "x").tensors.at(0).second;
+  CHECK(again.dtype() == Dtype::f64);
+  CHECK(again.to_vector<double>() == uneven);
+  nn::Linear layer{2, 1};
+  layer.load_state_dict(
+      {{"weight", Tensor::from({0.1, 0.2}, {1, 2}, Dtype::f64)}, {"bias", Tensor::from({0.3}, {1}, Dtype::f64)}});
+  CHECK(layer.state_dict().at(0).second.dtype() == Dtype::f32);
+}
