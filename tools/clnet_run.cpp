@@ -90,10 +90,12 @@ std::string checked(const fs::path& folder, const Options& options) {
   std::sort(sets.begin(), sets.end());
   if (sets.empty()) return "FAIL there is no test_data_set";
   for (const auto& set : sets) {
-    std::vector<Value> inputs;
-    for (std::size_t i = 0; fs::exists(file_of(set, "input", i)); ++i) {
-      const bool sequence = i < model.inputs().size() && model.inputs()[i].is_sequence;
-      inputs.push_back(clnet::onnx::load_tensor(file_of(set, "input", i), sequence));
+    // Files are of the inputs without a value in the network, in order.
+    std::vector<Value> inputs(model.inputs().size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (model.inputs()[i].optional || !fs::exists(file_of(set, "input", next))) continue;
+      inputs[i] = clnet::onnx::load_tensor(file_of(set, "input", next++), model.inputs()[i].is_sequence);
     }
     const auto outputs = model.run_values(inputs);
     for (std::size_t i = 0; fs::exists(file_of(set, "output", i)); ++i) {

@@ -90,6 +90,7 @@ class CLNET_API Model : public nn::Module {
   struct Held;
   friend CLNET_API Model load(const std::filesystem::path& path, const LoadOptions& options);
   explicit Model(std::shared_ptr<Loaded> loaded);
+  std::vector<Value> results_of(const std::vector<Value>& inputs);
 
   std::shared_ptr<Loaded> loaded_;
   std::shared_ptr<Held> held_;

@@ -59,8 +59,9 @@ struct Roles {
 };
 
 Place place_of(const TensorData& data, const std::set<Role>& roles) {
+  // Whether it has few elements, and one.
   std::int64_t count = 1;
-  for (const auto extent : data.dims) count *= std::max<std::int64_t>(extent, 0);
+  for (const auto extent : data.dims) count = std::min<std::int64_t>(count * std::clamp<std::int64_t>(extent, 0, 65), 65);
   if (!roles.empty() && std::all_of(roles.begin(), roles.end(), [](auto role) { return role == Role::structure; }))
     return Place::graph;
   if (roles.contains(Role::structure)) return Place::graph;
@@ -148,7 +149,10 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
   std::set<std::string> own;
   for (const auto& data : file.graph.initializers) {
     const auto place = place_of(data, roles.of[data.name]);
-    if (place == Place::graph) continue;
+    if (place == Place::graph) {
+      loaded_->constants->of(data);  // a damaged one is an error of load()
+      continue;
+    }
     auto host = content_of(data, file.folder, file.name);
     if (host.type == ElementType::f64 && loaded_->options.f64_as_f32)
       host = HostTensor::of(ElementType::f32, host.shape, host.numbers());
@@ -208,35 +212,37 @@ void Model::set_check(std::function<void()> check) {
 }
 
 std::vector<Value> Model::run_values(const std::vector<Value>& inputs) {
-  return called(*this, [&](Model& self) {
-    const auto& loaded = *self.loaded_;
-    if (!loaded.missing.empty()) {
-      const auto& first = loaded.missing.front();
-      throw clnet::Unsupported(fmt::format(
-          "{}: operator {} of set {} (node {}) is not supported{}", loaded.file.name, in_quotes(first.operation), first.opset,
-          in_quotes(first.node), loaded.missing.size() > 1 ? fmt::format(", nor are {} others", loaded.missing.size() - 1) : ""));
-    }
-    const auto& declared = loaded.file.graph.inputs;
-    if (inputs.size() > declared.size())
-      throw Error(fmt::format("{}: got {} inputs, the network has {}", loaded.file.name, inputs.size(), declared.size()));
-    std::vector<RunValue> values;
-    for (std::size_t i = 0; i < declared.size(); ++i) {
-      auto value = i < inputs.size() ? run_value(inputs[i], declared[i].type.element) : RunValue();
-      if (!value.is_there() && !loaded.inputs[i].optional)
-        throw Error(fmt::format("{}: input {} is missing", loaded.file.name, in_quotes(declared[i].name)));
-      values.push_back(std::move(value));
-    }
-    Runner::Held held;
-    for (const auto& [data, parameter] : self.held_->parameters) held.emplace(data, RunValue(parameter));
-    Runner runner(held, *loaded.constants,
-                  {.training = self.training(),
-                   .f64_as_f32 = loaded.options.f64_as_f32,
-                   .freeze_statistics = loaded.options.freeze_statistics,
-                   .check = self.held_->check});
-    std::vector<Value> out;
-    for (const auto& value : runner.run(*loaded.program, values)) out.push_back(value_of(value));
-    return out;
-  });
+  return called(*this, [&](Model& self) { return self.results_of(inputs); });
+}
+
+std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
+  const auto& loaded = *loaded_;
+  if (!loaded.missing.empty()) {
+    const auto& first = loaded.missing.front();
+    throw clnet::Unsupported(fmt::format(
+        "{}: operator {} of set {} (node {}) is not supported{}", loaded.file.name, in_quotes(first.operation), first.opset,
+        in_quotes(first.node), loaded.missing.size() > 1 ? fmt::format(", nor are {} others", loaded.missing.size() - 1) : ""));
+  }
+  const auto& declared = loaded.file.graph.inputs;
+  if (inputs.size() > declared.size())
+    throw Error(fmt::format("{}: got {} inputs, the network has {}", loaded.file.name, inputs.size(), declared.size()));
+  std::vector<RunValue> values;
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    auto value = i < inputs.size() ? run_value(inputs[i], declared[i].type.element) : RunValue();
+    if (!value.is_there() && !loaded.inputs[i].optional)
+      throw Error(fmt::format("{}: input {} is missing", loaded.file.name, in_quotes(declared[i].name)));
+    values.push_back(std::move(value));
+  }
+  Runner::Held held;
+  for (const auto& [data, parameter] : held_->parameters) held.emplace(data, RunValue(parameter));
+  Runner runner(held, *loaded.constants,
+                {.training = training(),
+                 .f64_as_f32 = loaded.options.f64_as_f32,
+                 .freeze_statistics = loaded.options.freeze_statistics,
+                 .check = held_->check});
+  std::vector<Value> out;
+  for (const auto& value : runner.run(*loaded.program, values)) out.push_back(value_of(value));
+  return out;
 }
 
 std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs) {
@@ -254,9 +260,10 @@ Tensor Model::forward(const Tensor& x) {
   for (std::size_t i = 0; i < given.size(); ++i)
     if (!inputs()[i].optional && ++missing == 1) given[i] = x;
   if (missing != 1) throw Error(fmt::format("{}: the network has {} inputs; use run()", loaded_->file.name, missing));
-  auto results = run(given);
-  if (results.empty()) throw Error(fmt::format("{}: the network has no output", loaded_->file.name));
-  return std::move(results[0]);
+  auto results = results_of({given.begin(), given.end()});
+  if (results.empty() || !results[0].tensor.defined())
+    throw Error(fmt::format("{}: the first output is no tensor", loaded_->file.name));
+  return std::move(results[0].tensor);
 }
 
 namespace {

@@ -16,9 +16,9 @@ namespace clnet::onnx {
 const std::vector<Operator>& operators() {
   static const auto all = [] {
     std::vector<Operator> list;
-    for (const auto family : {control_operators, elementwise_operators, image_operators, index_operators, layer_operators,
-                              norm_operators, quantized_operators, random_operators, recurrent_operators, reduce_operators,
-                              sequence_operators, shape_operators, signal_operators, training_operators}) {
+    for (const auto family : {attention_operators, control_operators, elementwise_operators, image_operators, index_operators,
+                              layer_operators, norm_operators, quantized_operators, random_operators, recurrent_operators,
+                              reduce_operators, sequence_operators, shape_operators, signal_operators, training_operators}) {
       auto more = family();
       list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     }

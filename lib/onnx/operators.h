@@ -40,9 +40,9 @@ const std::vector<Operator>& operators();
 /// Null: there is none.
 const Operator* find_operator(std::string_view domain, std::string_view name, std::int64_t opset);
 
-std::vector<Operator> control_operators(), elementwise_operators(), image_operators(), index_operators(), layer_operators(),
-    norm_operators(), quantized_operators(), random_operators(), recurrent_operators(), reduce_operators(), sequence_operators(),
-    shape_operators(), signal_operators(), training_operators();
+std::vector<Operator> attention_operators(), control_operators(), elementwise_operators(), image_operators(), index_operators(),
+    layer_operators(), norm_operators(), quantized_operators(), random_operators(), recurrent_operators(), reduce_operators(),
+    sequence_operators(), shape_operators(), signal_operators(), training_operators();
 
 /// One node while it runs: its inputs and attributes.
 class Call {

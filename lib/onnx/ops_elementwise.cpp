@@ -141,7 +141,13 @@ Outputs shrink(const Call& call) {
 
 Outputs prelu_of(const Call& call) {
   const Tensor& x = call.x(0);
-  return {call.give(where(less(x, zeros_like(x)), x * call.x(1), x))};
+  Tensor slope = call.x(1);
+  if (call.opset() < 7 && slope.rank() == 1 && x.rank() > 1 && slope.numel() > 1) {
+    std::vector<std::int64_t> channels(static_cast<std::size_t>(x.rank()), 1);
+    channels[1] = slope.numel();
+    slope = reshape(slope, channels);
+  }
+  return {call.give(where(less(x, zeros_like(x)), x * slope, x))};
 }
 
 Outputs infinite(const Call& call) {

@@ -22,18 +22,21 @@ Outputs batch_norm(const Call& call) {
   if (!asked && (!options.training || options.freeze_statistics))
     return {call.give(batch_norm_inference(x, mean_now, var_now, scale, bias, eps))};
   const auto result = batch_norm_training(x, scale, bias, eps);
-  // ONNX's statistics are of the whole population.
+  // ONNX's variances are of the whole population.
   const auto count = static_cast<double>(x.numel()) / static_cast<double>(std::max<std::int64_t>(1, x.size(1)));
-  const Tensor variance = result.var * ((count - 1) / std::max(count, 1.0));
-  const auto next = [momentum](const Tensor& now, const Tensor& value) {
-    return now * momentum + cast(value, now.dtype()) * (1 - momentum);
+  const auto next = [momentum](const Tensor& now, const Tensor& value, double factor) {
+    return now * momentum + cast(value, now.dtype()) * ((1 - momentum) * factor);
   };
-  if (!asked) {
-    for (const auto& [input, value] : {std::pair{std::size_t{3}, result.mean}, {std::size_t{4}, variance}})
-      if (auto parameter = call.in(input).parameter()) parameter->follow(value, next);
-    return {call.give(result.y)};
-  }
-  return {call.give(result.y), call.give(next(mean_now, result.mean), 3), call.give(next(var_now, variance), 4)};
+  const double of_var = (count - 1) / std::max(count, 1.0);
+  if (asked)
+    return {call.give(result.y), call.give(next(mean_now, result.mean, 1), 3), call.give(next(var_now, result.var, of_var), 4)};
+  const auto follow = [&](std::size_t input, const Tensor& value, double factor) {
+    if (auto parameter = call.in(input).parameter())
+      parameter->follow(value, [next, factor](const Tensor& now, const Tensor& batch) { return next(now, batch, factor); });
+  };
+  follow(3, result.mean, 1);
+  follow(4, result.var, of_var);
+  return {call.give(result.y)};
 }
 
 Outputs instance_norm_of(const Call& call) {
