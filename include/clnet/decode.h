@@ -26,7 +26,8 @@ struct GreedyOptions {
 };
 /// The likeliest token at each step. `first` has the tokens that each sentence begins with, {batch} or {batch, length}, i32 or
 /// i64. The result {batch, n}, i64, has those behind them. Decoding stops when all sentences have ended. Throws Error for options
-/// out of range and logits without a largest finite number, ShapeError and DtypeError for tokens and logits that do not fit.
+/// out of range, an `end` that is no token and logits without a largest finite number, ShapeError and DtypeError for tokens and
+/// logits that do not fit.
 ///
 ///   auto caches = transformer.caches(transformer.encode(source), 64);
 ///   const auto written = decode::greedy(

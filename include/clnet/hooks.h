@@ -14,7 +14,7 @@
 namespace clnet::train {
 
 /// Updates the average after each step that changes parameters, and evaluates with the averages. The model keeps its own weights;
-/// `average` has the averages afterwards.
+/// `average` has the averages afterwards. fit() throws Error for averages of another model.
 ///   optim::EMA average(model, 0.999);
 ///   train::fit(model, dataset, {.optimizer = adam, .validation = test, .hooks = {train::ema(average)}});
 CLNET_API std::shared_ptr<Hook> ema(const optim::EMA& average);
@@ -60,8 +60,8 @@ CLNET_API std::shared_ptr<Hook> unfreezing(std::vector<Unfreezing> parts);
 /// a file; TensorBoard then drops steps that it makes again. Throws FileError where files cannot be written.
 CLNET_API std::shared_ptr<Hook> tensorboard(const std::filesystem::path& folder);
 /// Writes a table with a row for each epoch: its record and the learning rate. Cells without a number are empty. A resumed run
-/// keeps the rows of the epochs that its checkpoint covers. Throws FileError where the file cannot be written, or has other
-/// columns.
+/// keeps the rows of the epochs that its checkpoint covers; any other run begins the file anew. Throws FileError where the file
+/// cannot be written, or has other columns.
 CLNET_API std::shared_ptr<Hook> csv(const std::filesystem::path& path);
 
 }  // namespace clnet::train

@@ -1,4 +1,4 @@
-// Weights on disk: safetensors, a common format of PyTorch users (https://github.com/huggingface/safetensors).
+// Tensors on disk: safetensors, a common format of PyTorch users (https://github.com/huggingface/safetensors), and NumPy's files.
 #pragma once
 
 #include <filesystem>
@@ -31,5 +31,21 @@ CLNET_API void save_safetensors(const std::filesystem::path& path, const StateDi
 /// length before memory is allocated. Tensors may begin at unaligned offsets. Throws FileError with path and reason, also for a
 /// file that the format forbids: duplicate names, unknown fields, gaps, overlaps, bytes after the last tensor.
 CLNET_API Safetensors load_safetensors(const std::filesystem::path& path);
+
+/// Writes a .npy file of version 1.0 in C order, by a temporary file as save_safetensors(). bf16 is written as f4, as NumPy has
+/// no such dtype.
+CLNET_API void save_npy(const std::filesystem::path& path, const Tensor& tensor);
+/// The array in a .npy file. Dtypes and errors are those of data::read_npy().
+CLNET_API Tensor load_npy(const std::filesystem::path& path);
+
+/// Options of save_npz().
+struct NpzOptions {
+  bool compressed = false;  ///< deflated, as by numpy.savez_compressed()
+};
+/// Writes a .npz file with a member for each tensor, as numpy.savez(). Throws Error for a name that is empty or given twice, and
+/// FileError where the file cannot be written.
+CLNET_API void save_npz(const std::filesystem::path& path, const StateDict& tensors, const NpzOptions& options = {});
+/// The arrays in a .npz file. Dtypes, limits and errors are those of data::read_npz().
+CLNET_API StateDict load_npz(const std::filesystem::path& path);
 
 }  // namespace clnet::io

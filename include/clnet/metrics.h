@@ -175,6 +175,9 @@ CLNET_API Metric make(std::string_view name, std::int64_t classes);
 
 /// update() of several metrics, for one evaluation.
 CLNET_API std::vector<Tensor> update(std::span<Metric> metrics, std::span<const Tensor> outputs, std::span<const Tensor> labels);
+inline std::vector<Tensor> update(std::span<Metric> metrics, const Tensor& output, const Tensor& labels) {
+  return update(metrics, std::span<const Tensor>(&output, 1), std::span<const Tensor>(&labels, 1));
+}
 /// The results of several metrics.
 CLNET_API std::vector<Result> results(std::span<const Metric> metrics);
 

@@ -162,6 +162,7 @@ struct FitOptions {
   std::int64_t workers = 1, prefetch = 2;
   data::Collate collate = nullptr;
   std::function<std::int64_t(std::int64_t index)> length = nullptr;
+  std::optional<data::Sampler> sampler = std::nullopt;  ///< of training samples; it takes the place of `shuffle`
   std::int64_t early_stopping = 0;  ///< stop when the validation loss has not improved for this many epochs; 0: never
 
   std::vector<std::shared_ptr<Hook>> hooks = {};

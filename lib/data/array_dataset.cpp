@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <span>
+#include <type_traits>
+#include <utility>
 
 #include "clnet/data.h"
 #include "clnet/error.h"
@@ -21,11 +25,57 @@ ArrayDataset of_samples(std::vector<float> samples, const Shape& sample_shape) {
   return dataset;
 }
 
+/// The values as T. Throws Error for one that T does not have.
+template <class T>
+std::vector<T> values_as(const Array& array) {
+  std::vector<T> result;
+  const auto take = [&]<class From>(std::type_identity<From>) {
+    result.reserve(static_cast<std::size_t>(array.shape.numel()));
+    for (const auto value : array.values<From>()) {
+      if constexpr (std::is_integral_v<T> && std::is_same_v<From, std::int64_t>)
+        if (!std::in_range<T>(value)) throw Error(fmt::format("from_arrays: label {} is out of range", value));
+      result.push_back(static_cast<T>(value));
+    }
+  };
+  switch (array.dtype) {
+    case Dtype::f32: take(std::type_identity<float>()); break;
+    case Dtype::i32: take(std::type_identity<std::int32_t>()); break;
+    case Dtype::i64: take(std::type_identity<std::int64_t>()); break;
+    case Dtype::i8: take(std::type_identity<std::int8_t>()); break;
+    case Dtype::u8: take(std::type_identity<std::uint8_t>()); break;
+    case Dtype::boolean: take(std::type_identity<bool>()); break;
+    case Dtype::f16:
+    case Dtype::bf16:
+      // They have no type of C++.
+      for (std::size_t at = 0; at + 1 < array.bytes.size(); at += 2) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, array.bytes.data() + at, sizeof bits);
+        result.push_back(static_cast<T>(array.dtype == Dtype::f16 ? half_to_float(bits) : bfloat16_to_float(bits)));
+      }
+      break;
+    default: throw DtypeError(fmt::format("from_arrays: arrays of {} are not read", to_string(array.dtype)));
+  }
+  return result;
+}
+
+/// The shape of one sample.
+Shape without_count(const Array& array, std::string_view what) {
+  const auto& extents = array.shape.extents();
+  if (extents.empty()) throw ShapeError(fmt::format("from_arrays: the {} are one number, expected a dimension of samples", what));
+  return Shape(std::vector<std::int64_t>(extents.begin() + 1, extents.end()));
+}
+
 }  // namespace
 
 Example ArrayDataset::get(std::int64_t index, std::uint64_t) const {
   if (index < 0 || index >= size()) throw Error(fmt::format("dataset {}: there is no sample {} among {}", name, index, size()));
   return Gather(*this).example(index, 0);
+}
+
+std::int32_t ArrayDataset::label_of(std::int64_t index) const {
+  if (index < 0 || index >= size()) throw Error(fmt::format("dataset {}: there is no sample {} among {}", name, index, size()));
+  if (labels.empty() || label_shape.numel() != 1) throw Error(fmt::format("dataset {}: samples have no single label", name));
+  return labels[static_cast<std::size_t>(index)];
 }
 
 std::string ArrayDataset::fingerprint() const {
@@ -62,6 +112,28 @@ ArrayDataset from_arrays(std::vector<float> samples, const Shape& sample_shape, 
   auto dataset = of_samples(std::move(samples), sample_shape);
   dataset.targets = std::move(targets);
   dataset.target_shape = target_shape;
+  validate(dataset);
+  return dataset;
+}
+
+ArrayDataset from_arrays(const Array& samples, const Array& answers, std::int64_t classes) {
+  const auto sample_shape = without_count(samples, "samples"), answer_shape = without_count(answers, "answers");
+  if (samples.shape[0] != answers.shape[0])
+    throw ShapeError(fmt::format("from_arrays: {} samples and {} answers", samples.shape[0], answers.shape[0]));
+  ArrayDataset dataset = of_samples({}, sample_shape);
+  if (samples.dtype == Dtype::u8)
+    dataset.bytes = values_as<std::uint8_t>(samples);
+  else
+    dataset.floats = values_as<float>(samples);
+  if (is_floating(answers.dtype)) {
+    dataset.targets = values_as<float>(answers);
+    dataset.target_shape = answer_shape;
+  } else {
+    dataset.labels = values_as<std::int32_t>(answers);
+    dataset.label_shape = answer_shape;
+    const auto largest = std::max_element(dataset.labels.begin(), dataset.labels.end());
+    dataset.classes = classes > 0 || largest == dataset.labels.end() ? classes : std::int64_t{*largest} + 1;
+  }
   validate(dataset);
   return dataset;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "clnet/data/arrays.h"
@@ -16,6 +17,12 @@
 namespace clnet::data {
 namespace {
 
+/// `text` behind the name, which comes once: the text of a file's error begins with it, too.
+std::string placed(const std::string& name, std::string_view text) {
+  const auto prefix = name + ": ";
+  return text.starts_with(prefix) ? std::string(text) : prefix + std::string(text);
+}
+
 /// Throws the exception that is being handled, behind the name of the samples. The caller's own class is nested in it.
 [[noreturn]] void rethrow_of(const std::string& name) {
   try {
@@ -23,9 +30,9 @@ namespace {
   } catch (const Abandoned&) {
     throw;
   } catch (const FileError& error) {
-    std::throw_with_nested(FileError(fmt::format("{}: {}", name, error.what())));
+    std::throw_with_nested(FileError(placed(name, error.what())));
   } catch (const std::exception& error) {
-    std::throw_with_nested(Error(fmt::format("{}: {}", name, error.what())));
+    std::throw_with_nested(Error(placed(name, error.what())));
   } catch (...) {
     std::throw_with_nested(Error(fmt::format("{}: an exception that is no std::exception", name)));
   }
@@ -158,7 +165,7 @@ Tensor uploaded(Array array, const Device& device) {
 }  // namespace
 
 std::int64_t used_samples(const Dataset& dataset, const BatchOptions& options) {
-  const auto size = dataset.size();
+  const auto size = options.sampler ? options.sampler->size : dataset.size();
   return options.drop_last ? size - size % options.batch_size : size;
 }
 

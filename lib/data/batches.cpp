@@ -75,6 +75,12 @@ Batches::Batches(const Dataset& dataset, BatchOptions options) : dataset_(&datas
   if (dataset.size() < 0 && !is_stream) throw Error(fmt::format("batches: the dataset's size is {}", dataset.size()));
   if (is_stream && (options_.shuffle || options_.length))
     throw Error("batches: a stream has an order of its own, and cannot be shuffled or sorted by length");
+  if (options_.sampler) {
+    if (is_stream) throw Error("batches: a stream has an order of its own, and takes no sampler");
+    if (options_.shuffle) throw Error("batches: a sampler gives the order, so shuffle must be false");
+    if (!options_.sampler->order || options_.sampler->size < 0)
+      throw Error("batches: the sampler has no order, or a negative size");
+  }
   if (options_.stream_state && !is_stream) throw Error("batches: stream_state is for streams, and this dataset has a size");
   if (const auto* arrays = dynamic_cast<const ArrayDataset*>(&dataset)) {
     validate(*arrays);
@@ -101,7 +107,9 @@ std::int64_t Batches::size() const {
 
 const Tensor& Batch::operator[](std::string_view name) const {
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) throw Error(fmt::format("batch: there is no tensor '{}' among [{}]", name, fmt::join(names, ", ")));
+  if (found == names.end())
+    throw Error(names.empty() ? fmt::format("batch: there is no tensor '{}', as the samples' arrays have no names", name)
+                              : fmt::format("batch: there is no tensor '{}' among [{}]", name, fmt::join(names, ", ")));
   return (*this)[static_cast<std::size_t>(found - names.begin())];
 }
 

@@ -105,15 +105,16 @@ Array padded(const std::vector<Example>& samples, std::size_t index, double valu
   return result;
 }
 
-Array stacked(const std::vector<Example>& samples, std::size_t index) {
+/// `hint` stands behind the text about two shapes.
+Array stacked(const std::vector<Example>& samples, std::size_t index, std::string_view hint = "") {
   const Array& first = samples[0][index];
   Array result(with_samples(samples.size(), first.shape.extents()), first.dtype, first.name);
   auto out = result.bytes.begin();
   for (std::size_t n = 0; n < samples.size(); ++n) {
     const Array& array = samples[n][index];
     if (array.shape != first.shape)
-      throw ShapeError(fmt::format("sample {} of the batch has {} as {}, and the first has {}", n, to_string(array.spec()),
-                                   array_text(first, index), to_string(first.spec())));
+      throw ShapeError(fmt::format("sample {} of the batch has {} as {}, and the first has {}{}", n, to_string(array.spec()),
+                                   array_text(first, index), to_string(first.spec()), hint));
     out = std::copy(array.bytes.begin(), array.bytes.end(), out);
   }
   return result;
@@ -162,7 +163,7 @@ std::vector<Array> stack_collate(std::vector<Example> samples) {
   require_sizes(samples);
   require_dtypes(samples);
   std::vector<Array> result;
-  for (std::size_t k = 0; k < samples[0].size(); ++k) result.push_back(stacked(samples, k));
+  for (std::size_t k = 0; k < samples[0].size(); ++k) result.push_back(stacked(samples, k, "; pad_collate() pads"));
   return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "lib/base/checksum.h"
 
 namespace clnet::data {
@@ -33,6 +35,17 @@ Example Dataset::get(std::int64_t, std::uint64_t) const { throw Error("data::Dat
 
 std::unique_ptr<Stream> Dataset::iterate(std::uint64_t) const {
   throw Error("data::Dataset: a dataset of unknown size needs iterate()");
+}
+
+std::int32_t Dataset::label_of(std::int64_t index) const {
+  const auto sample = get(index, 0);
+  if (sample.size() > 1 && sample[1].shape.numel() == 1) {
+    if (sample[1].dtype == Dtype::i32) return sample[1].values<std::int32_t>()[0];
+    if (sample[1].dtype == Dtype::i64)
+      if (const auto label = sample[1].values<std::int64_t>()[0]; std::in_range<std::int32_t>(label))
+        return static_cast<std::int32_t>(label);
+  }
+  throw Error(fmt::format("data::Dataset: {} has no label, an i32 or i64 as its second array", name_of(index)));
 }
 
 std::string Dataset::name_of(std::int64_t index) const { return fmt::format("sample {}", index); }

@@ -1,8 +1,14 @@
 #include "lib/data/epoch_order.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <new>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
+
+#include "clnet/error.h"
 
 namespace clnet::data {
 namespace {
@@ -79,19 +85,43 @@ void sort_by_length(std::vector<std::int64_t>& order, const BatchOptions& option
   std::transform(keyed.begin() + place(full * batch), keyed.end(), out, [](const auto& key) { return key.second; });
 }
 
+std::vector<std::int64_t> EpochBatches::made_order() const {
+  if (!options_.sampler) return epoch_order(samples_, options_.shuffle, options_.seed, options_.epoch);
+  auto order = options_.sampler->order(options_.seed, options_.epoch);
+  if (std::cmp_not_equal(order.size(), epoch_samples_))
+    throw Error(fmt::format("batches: the sampler gave {} samples, expected {}", order.size(), epoch_samples_));
+  for (const auto index : order)
+    if (index < 0 || index >= samples_)
+      throw Error(fmt::format("batches: the sampler gave sample {}, and the dataset has {}", index, samples_));
+  return order;
+}
+
+void EpochBatches::begin() {
+  first_ = options_.start * options_.batch_size;
+  try {
+    if (!is_plain()) order_ = made_order();
+  } catch (const std::bad_alloc&) {
+    throw Error(fmt::format("batches: there is no memory for an order of {} samples; a stream needs none", samples_));
+  } catch (const std::length_error&) {
+    throw Error(fmt::format("batches: {} samples are too many for an order of them; a stream needs none", samples_));
+  }
+  if (options_.length) sort_by_length(order_, options_);
+  begun_ = true;
+}
+
 std::vector<std::int64_t> EpochBatches::next() {
-  const auto end = options_.drop_last ? samples_ - samples_ % options_.batch_size : samples_;
-  if (order_.empty()) {
-    if (options_.start > end / options_.batch_size) return {};  // also keeps the product below from overflowing
-    order_ = epoch_order(samples_, options_.shuffle, options_.seed, options_.epoch);
-    if (options_.length) sort_by_length(order_, options_);
-    first_ = options_.start * options_.batch_size;
+  const auto end = options_.drop_last ? epoch_samples_ - epoch_samples_ % options_.batch_size : epoch_samples_;
+  if (!begun_) {
+    if (options_.start > end / options_.batch_size) return {};  // also keeps a product from overflowing
+    begin();
   }
   if (first_ >= end) return {};
-  const auto begin = order_.begin() + first_;
-  const auto count = std::min(options_.batch_size, end - first_);
+  const auto first = first_, count = std::min(options_.batch_size, end - first_);
   first_ += count;
-  return {begin, begin + count};
+  if (!is_plain()) return {order_.begin() + first, order_.begin() + first + count};
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+  std::iota(indices.begin(), indices.end(), first);
+  return indices;
 }
 
 std::int64_t epoch_shift(std::int64_t length, bool shuffle, std::uint64_t seed, std::uint64_t epoch) {

@@ -18,14 +18,21 @@ void sort_by_length(std::vector<std::int64_t>& order, const BatchOptions& option
 /// The samples of each batch of an epoch, one batch after the other.
 class EpochBatches {
  public:
-  EpochBatches(std::int64_t samples, const BatchOptions& options) : samples_(samples), options_(options) {}
+  EpochBatches(std::int64_t samples, const BatchOptions& options)
+      : samples_(samples), epoch_samples_(options.sampler ? options.sampler->size : samples), options_(options) {}
   /// Nothing at the end.
   std::vector<std::int64_t> next();
 
  private:
-  const std::int64_t samples_;
+  /// Whether samples come as they are numbered, which needs no list of them.
+  bool is_plain() const { return !options_.shuffle && !options_.length && !options_.sampler; }
+  std::vector<std::int64_t> made_order() const;
+  void begin();
+
+  const std::int64_t samples_, epoch_samples_;  ///< of the dataset, and of an epoch
   const BatchOptions options_;
-  std::vector<std::int64_t> order_;  ///< made by the first next()
+  bool begun_ = false;
+  std::vector<std::int64_t> order_;  ///< where they do not come as they are numbered
   std::int64_t first_ = 0;           ///< of the next batch
 };
 

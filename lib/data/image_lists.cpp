@@ -81,18 +81,22 @@ std::vector<std::string> fields_of(std::string_view row, const InputFile& file, 
 Images image_folder(const fs::path& folder, const ImageOptions& options) {
   std::vector<Images::File> files;
   std::vector<std::string> names;
+  fs::path without;
   for (const auto& path : entries_of(folder)) {
     std::error_code error;
     if (!fs::is_directory(path, error)) continue;
     std::vector<fs::path> found;
     collect(path, 1, found);
-    if (found.empty()) continue;
+    // Without it the numbers of all later classes would differ from those of another folder.
+    if (found.empty() && without.empty()) without = path;
     for (auto& image : found) files.push_back({.image = std::move(image), .label = static_cast<std::int32_t>(names.size())});
     names.push_back(path.filename().string());
   }
   if (files.empty())
     throw FileError(fmt::format("{}: holds no folders of images; expected a folder per class with png, jpg, jpeg or bmp files",
                                 folder.string()));
+  if (!without.empty())
+    throw FileError(fmt::format("{}: is the folder of a class and holds no png, jpg, jpeg or bmp files", without.string()));
   return {std::move(files), std::move(names), options};
 }
 

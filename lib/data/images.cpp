@@ -102,6 +102,10 @@ Array classes_of(const Pixels& mask, std::int64_t classes, const std::string& na
   return result;
 }
 
+void require_sample(std::int64_t index, std::int64_t size) {
+  if (index < 0 || index >= size) throw Error(fmt::format("images: there is no sample {} among {}", index, size));
+}
+
 }  // namespace
 
 Images::Images(std::vector<File> files, std::vector<std::string> class_names, ImageOptions options)
@@ -114,7 +118,7 @@ Images::Images(std::vector<File> files, std::vector<std::string> class_names, Im
 }
 
 Example Images::get(std::int64_t index, std::uint64_t seed) const {
-  if (index < 0 || index >= size()) throw Error(fmt::format("images: there is no sample {} among {}", index, size()));
+  require_sample(index, size());
   const auto& file = files_[static_cast<std::size_t>(index)];
   auto image = with_channels(read_pixels(file.image, Decoding::colours), options_.channels);
   Pixels mask;
@@ -147,7 +151,10 @@ Example Images::get(std::int64_t index, std::uint64_t seed) const {
   return example;
 }
 
-std::string Images::name_of(std::int64_t index) const { return files_.at(static_cast<std::size_t>(index)).image.string(); }
+std::string Images::name_of(std::int64_t index) const {
+  require_sample(index, size());
+  return files_[static_cast<std::size_t>(index)].image.string();
+}
 
 std::string Images::fingerprint() const {
   Checksum names;

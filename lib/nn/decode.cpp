@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <tuple>
@@ -45,7 +46,8 @@ void require_count(const char* who, std::int64_t max_new_tokens) {
 }
 
 /// The logits {rows, vocabulary} of a step.
-Tensor rated(const char* who, const StepFunction& step, const Tensor& tokens) {
+Tensor rated(const char* who, const StepFunction& step, const Tensor& tokens, std::optional<std::int64_t> end) {
+  if (!step) throw Error(fmt::format("{}: the step is no function", who));
   const Tensor y = step(tokens);
   require_defined(who, {{"the step's logits", y}});
   const auto rows = tokens.size(0);
@@ -54,6 +56,8 @@ Tensor rated(const char* who, const StepFunction& step, const Tensor& tokens) {
                                  to_string(y.spec()), rows, rows));
   if (!is_floating(y.dtype()))
     throw DtypeError(fmt::format("{}: the step's logits must be floating, got {}", who, to_string(y.spec())));
+  if (end && (*end < 0 || *end >= y.size(-1)))
+    throw Error(fmt::format("{}: end is {}, and the step rates the tokens 0 to {}", who, *end, y.size(-1) - 1));
   return y.rank() == 2 ? y : squeeze(slice(y, 1, y.size(1) - 1, y.size(1)), 1);
 }
 
@@ -74,7 +78,7 @@ class Sentences {
     const auto batch = ended_.size();
     std::vector<std::vector<std::int64_t>> steps;
     while (std::cmp_less(steps.size(), options_.max_new_tokens) && !std::all_of(ended_.begin(), ended_.end(), std::identity{})) {
-      auto next = choose(rated(who_, step, tokens_), ended_);
+      auto next = choose(rated(who_, step, tokens_, options_.end), ended_);
       for (std::size_t i = 0; i < batch; ++i) {
         if (ended_[i])
           next[i] = options_.padding;
@@ -273,7 +277,7 @@ BeamSearchResult beam_search(const StepFunction& step, const ReorderFunction& re
     if (std::all_of(sentences.begin(), sentences.end(), [](const auto& beams) { return beams.done(); })) break;
     // Always, though often no row changes: one plan serves all steps. One beam has no other to continue.
     if (length > 0 && reorder && options.beams > 1) reorder(Tensor::from(parents));
-    const auto rating = log_softmax(cast(rated(who, step, tokens), Dtype::f32), 1);
+    const auto rating = log_softmax(cast(rated(who, step, tokens, options.end), Dtype::f32), 1);
     const auto values = rating.to_vector<float>();
     const auto size = values.size() / sentences.size();
     std::vector<std::int64_t> next;

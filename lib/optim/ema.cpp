@@ -59,6 +59,13 @@ void EMA::update() {
 std::int64_t EMA::updates() const { return impl_->updates; }
 bool EMA::swapped() const { return impl_->swapped; }
 
+bool EMA::made_for(const nn::Module& module) const {
+  const auto theirs = module.parameters();
+  return std::all_of(impl_->entries.begin(), impl_->entries.end(), [&](const Impl::Averaged& ours) {
+    return std::any_of(theirs.begin(), theirs.end(), [&](const auto& named) { return named.second.same(ours.parameter); });
+  });
+}
+
 io::StateDict EMA::values() const {
   io::StateDict result;
   for (const auto& entry : impl_->entries) result.emplace_back(entry.name, Impl::stored(entry));

@@ -163,7 +163,7 @@ class Reader {
   void require_same(const std::string& key, Value now) const {
     const auto then = integer<std::conditional_t<std::is_same_v<Value, bool>, int, Value>>(key);
     if (std::cmp_not_equal(then, static_cast<decltype(then)>(now)))
-      fail(fmt::format("was made with {} {}, not {}; it goes on only with the same", key, then, now));
+      fail(fmt::format("was made with {} {}, not {}; it goes on only with the same", key, static_cast<Value>(then), now));
   }
 
   void require_same_text(const std::string& key, const std::string& now, std::string_view what) const {

@@ -64,7 +64,7 @@ class Fit {
         hooks_(options.hooks, run_) {
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
     is_stream_ = dataset.size() == data::Dataset::unknown;
-    epoch_length_ = is_stream_ ? 0 : batches_per_epoch(dataset.size(), options.batch_size);
+    epoch_length_ = is_stream_ ? 0 : batches_per_epoch(epoch_samples(), options.batch_size);
     run_.epoch_length = epoch_length_;
     run_.has_schedule = static_cast<bool>(options.schedule);
     run_.has_validation = options.validation.has_value();
@@ -74,22 +74,23 @@ class Fit {
       run_.metrics.push_back(metric.name());
     }
     if (!options.checkpoint.empty())
-      checkpoint_.emplace(options.checkpoint,
-                          RunSettings{.batch_size = options.batch_size,
-                                      .samples = is_stream_ ? 0 : dataset.size(),
-                                      .shuffle = shuffle(),
-                                      .seed = options.seed,
-                                      .precision = std::string(to_string(options.precision)),
-                                      .dataset = dataset.fingerprint(),
-                                      .normalization = normalization_text(dataset),
-                                      .augmentation = augmentation_text(options.augmentation),
-                                      .by_length = static_cast<bool>(options.length),
-                                      .hooks = hooks_.names(),
-                                      .metrics = fmt::format("{}", fmt::join(run_.metrics, ", ")),
-                                      .planned_steps = planned_steps(),
-                                      .rate = options.schedule,
-                                      .momentum = options.momentum},
-                          parts());
+      checkpoint_.emplace(
+          options.checkpoint,
+          RunSettings{.batch_size = options.batch_size,
+                      .samples = is_stream_ ? 0 : epoch_samples(),
+                      .shuffle = shuffle(),
+                      .seed = options.seed,
+                      .precision = std::string(to_string(options.precision)),
+                      .dataset = dataset.fingerprint() + (options.sampler ? ", sampled " + options.sampler->fingerprint : ""),
+                      .normalization = normalization_text(dataset),
+                      .augmentation = augmentation_text(options.augmentation),
+                      .by_length = static_cast<bool>(options.length),
+                      .hooks = hooks_.names(),
+                      .metrics = fmt::format("{}", fmt::join(run_.metrics, ", ")),
+                      .planned_steps = planned_steps(),
+                      .rate = options.schedule,
+                      .momentum = options.momentum},
+          parts());
   }
 
   FitResult run() {
@@ -160,12 +161,15 @@ class Fit {
     require(o.optimizer.made_for(model), "the optimizer was made for another model");
     require(!o.momentum || has_momentum(o.optimizer), "a schedule of the momentum, and the optimizer has none that could be set");
     require(dataset.size() != 0, "the dataset is empty");
+    require(!o.sampler || o.sampler->size > 0, "the sampler gives no samples");
     require(o.epochs >= 1 && o.epochs <= most_epochs, fmt::format("epochs must be from 1 to {}, not {}", most_epochs, o.epochs));
     require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
     require(o.batch_size >= 1, fmt::format("batch_size must be at least 1, not {}", o.batch_size));
     require(is_floating(o.precision), fmt::format("precision must be f32, f16 or bf16, not {}", to_string(o.precision)));
     require(!o.loss || !o.step_function, "a loss beside a step function, which has its own");
     require(std::none_of(o.hooks.begin(), o.hooks.end(), [](const auto& hook) { return !hook; }), "a hook is null");
+    for (auto hook = o.hooks.begin(); hook != o.hooks.end(); ++hook)
+      require(std::find(o.hooks.begin(), hook, *hook) == hook, fmt::format("the hook {} is in the list twice", (*hook)->name()));
     require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));
     require(o.early_stopping == 0 || o.validation, "early_stopping needs a validation dataset");
     require(!o.validation || o.validation->get().size() != 0, "the validation dataset is empty");
@@ -175,7 +179,8 @@ class Fit {
     return o;
   }
 
-  bool shuffle() const { return options_.shuffle && !is_stream_; }
+  std::int64_t epoch_samples() const { return options_.sampler ? options_.sampler->size : dataset_.size(); }
+  bool shuffle() const { return options_.shuffle && !is_stream_ && !options_.sampler; }
 
   /// Since the start of training; 0: not known, as an epoch of a stream has any number of steps.
   std::int64_t planned_steps() const { return options_.steps > 0 ? options_.steps : options_.epochs * epoch_length_; }
@@ -331,6 +336,7 @@ class Fit {
                                                             .prefetch = options_.prefetch,
                                                             .collate = options_.collate,
                                                             .length = options_.length,
+                                                            .sampler = options_.sampler,
                                                             .stream_state = at_.stream_state})) {
       step(batch);
       const bool interrupted = interrupt_->requested(), enough = enough_steps();

@@ -16,6 +16,9 @@ class EmaHook : public Hook {
  public:
   explicit EmaHook(const optim::EMA& average) : average_(average) {}
   std::string name() const override { return "ema"; }
+  void before_training(Run& run) override {
+    if (!average_.made_for(run.model)) throw Error("train::ema: the averages were made for another model");
+  }
   void after_step(Run& run) override {
     if (run.updated) average_.update();
   }
@@ -55,7 +58,9 @@ class MonitorHook : public Hook {
     const auto metric = is_of_training() ? name.substr(training.size()) : name;
     const bool known = metric == "loss" || (name == "accuracy") ||
                        std::find(run.metrics.begin(), run.metrics.end(), metric) != run.metrics.end();
-    if (!known) fail("is no number of the records");
+    if (!known)
+      fail(fmt::format("is no number of the records, which are loss, accuracy{}{}, and those of training, as train_loss",
+                       run.metrics.empty() ? "" : ", ", fmt::join(run.metrics, ", ")));
     if (!is_of_training() && !run.has_validation) fail("needs a validation dataset");
   }
   void after_evaluation(Run& run) override {

@@ -129,7 +129,13 @@ class CsvHook : public Hook {
 
 }  // namespace
 
-std::shared_ptr<Hook> tensorboard(const fs::path& folder) { return std::make_shared<TensorBoardHook>(folder); }
-std::shared_ptr<Hook> csv(const fs::path& path) { return std::make_shared<CsvHook>(path); }
+std::shared_ptr<Hook> tensorboard(const fs::path& folder) {
+  if (folder.empty()) throw Error("train::tensorboard: the name of the folder is empty");
+  return std::make_shared<TensorBoardHook>(folder);
+}
+std::shared_ptr<Hook> csv(const fs::path& path) {
+  if (path.empty()) throw Error("train::csv: the name of the file is empty");
+  return std::make_shared<CsvHook>(path);
+}
 
 }  // namespace clnet::train

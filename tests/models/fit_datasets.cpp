@@ -115,6 +115,8 @@ TEST_CASE("fit: a dataset of one's own resumes with its fingerprint, and with no
   CHECK_THROWS_WITH(
       record(own, held_out, {.epochs = 2, .length = [](std::int64_t) { return 1; }, .checkpoint = folder.path(), .resume = true}),
       Contains("was made with samples not sorted by length"));
+  CHECK_THROWS_WITH(record(own, held_out, {.epochs = 2, .shuffle = false, .checkpoint = folder.path(), .resume = true}),
+                    Contains("was made with shuffle true, not false"));
   CHECK_NOTHROW(go_on(own));
 }
 

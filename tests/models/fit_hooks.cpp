@@ -249,7 +249,16 @@ TEST_CASE("fit: early_stopping() ends with the best weights") {
 
   CHECK_THROWS_WITH(train::early_stopping({.patience = 0}), Catch::Contains("patience is 0"));
   options.hooks = {train::early_stopping({.monitor = {"miou"}})};
-  CHECK_THROWS_WITH(train::fit(model, points, options), Catch::Contains("'miou' is no number of the records"));
+  CHECK_THROWS_WITH(train::fit(model, points, options),
+                    Catch::Contains("'miou' is no number of the records, which are loss, accuracy"));
+  const auto twice = train::accumulation(2);
+  options.hooks = {twice, train::accumulation(3), twice};
+  CHECK_THROWS_WITH(train::fit(model, points, options), "train::fit: the hook accumulation 2 is in the list twice");
+  const auto other = make_model();
+  options.hooks = {train::ema(optim::EMA(other, 0.9))};
+  CHECK_THROWS_WITH(train::fit(model, points, options), "train::ema: the averages were made for another model");
+  CHECK_THROWS_WITH(train::tensorboard(""), "train::tensorboard: the name of the folder is empty");
+  CHECK_THROWS_WITH(train::csv(""), "train::csv: the name of the file is empty");
   options.hooks = {train::early_stopping()};
   options.validation.reset();
   CHECK_THROWS_WITH(train::fit(model, points, options), Catch::Contains("'loss' needs a validation dataset"));

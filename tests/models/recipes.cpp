@@ -178,6 +178,54 @@ void samples() {
 #include <recipes/data_batches_of_your_own_1.inc>
 }
 
+void parts_and_rare_classes() {
+  const auto photos = some_pictures(20, {1, 4, 4});
+  nn::Sequential model{nn::Flatten(), nn::Linear(16, 10)};
+  const Tensor batch = randn({3, 1, 4, 4}), some_kinds = some_labels(3);
+#include <recipes/data_parts_1.inc>
+  CHECK(training.size() == 10);
+  CHECK(both.size() == 13);
+#include <recipes/data_rare_classes_1.inc>
+  CHECK(weights.to_vector<float>() == std::vector<float>(10, 1.0F));
+  CHECK(loss.item() > 0);
+}
+
+void tables() {
+  const RecipeWorkplace here;
+  (void)here.folder().write("houses.csv", "area,city,price\n50,Ulm,1\n60,Bonn,2\n70,Ulm,3\n80,Bonn,4\n90,Ulm,5\n");
+  (void)here.folder().write("more.csv", "area,city,price\n55,Ulm,1\n");
+#include <recipes/tables_csv_files_1.inc>
+  CHECK(training.sample_shape == Shape{3});
+  CHECK(test.size() == 1);
+#include <recipes/tables_csv_files_2.inc>
+  CHECK(more["city"].values[0] == 1);
+#include <recipes/tables_normalization_1.inc>
+  CHECK(scaled.mean.size() == 3);
+  io::save_npy("x.npy", Tensor::from(std::vector<std::uint8_t>{0, 255, 51, 0}, {2, 2}));
+  io::save_npy("y.npy", Tensor::from(std::vector<std::int64_t>{4, 0}, {2}));
+#include <recipes/tables_numpy_1.inc>
+  CHECK(loaded[0].second.to_vector<float>() == std::vector<float>{1, 2, 3});
+  CHECK(digits.classes == 5);
+}
+
+void sounds() {
+  const RecipeWorkplace here;
+  for (int i = 0; i < 8; ++i) {
+    const std::string folder = i % 2 == 0 ? "birds/owl" : "birds/wren";
+    std::filesystem::create_directories(folder);
+    const std::vector<float> wave(10000, 0.1F * static_cast<float>(i % 2));
+    data::write_wav(folder + '/' + std::to_string(i) + ".wav", {.rate = 8000, .samples = data::Array(wave, Shape{1, 10000})});
+  }
+  std::filesystem::copy_file("birds/owl/0.wav", "owl.wav");
+  nn::Sequential model{nn::AdaptiveAvgPool2d({4, 4}), nn::Flatten(), nn::Linear(16, 2)};
+#include <recipes/audio_1.inc>
+  CHECK(training.size() == 6);
+#include <recipes/audio_spectrograms_1.inc>
+  CHECK(mel.shape == Shape{64, 51});
+#include <recipes/audio_files_1.inc>
+  CHECK(std::filesystem::exists("copy.wav"));
+}
+
 /// Of 1 to 15 words, with a label each.
 class Sentences : public data::Dataset {
  public:
@@ -226,6 +274,9 @@ void image_files() {
 #include <recipes/images_in_c_1.inc>
   CHECK(training.size() == 16);
   CHECK(confusion[0][0] + confusion[0][1] == 2);
+  write_bmp("./new.bmp", 220);
+#include <recipes/images_predictions_1.inc>
+  CHECK(kind == 1);
 }
 
 void modules() {
@@ -549,6 +600,9 @@ void generating_text() {
   (void)here.folder().write("shakespeare.txt", text);
 #include <recipes/text_in_c_1.inc>
   CHECK(here.printed().size() >= 500);
+#include <recipes/text_tokens_1.inc>
+  CHECK(here.printed().ends_with("But soft\n"));
+  CHECK(pieces.classes == tokenizer.size());
 }
 
 void decoding_a_transformer() {
@@ -618,10 +672,13 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"devices_1", "devices_memory_1", "devices_where_memory_goes_1", "devices_waiting_and_timing_1"}, devices_and_memory},
       {{"dtypes_1"}, dtypes},
       {{"data_1", "data_normalization_1", "data_augmentation_1", "data_batches_of_your_own_1"}, samples},
+      {{"data_parts_1", "data_rare_classes_1"}, parts_and_rare_classes},
+      {{"tables_csv_files_1", "tables_csv_files_2", "tables_normalization_1", "tables_numpy_1"}, tables},
+      {{"audio_1", "audio_spectrograms_1", "audio_files_1"}, sounds},
       {{"own_datasets_1", "own_datasets_2", "own_datasets_workers_1", "own_datasets_several_inputs_1",
         "own_datasets_different_lengths_1", "own_datasets_streams_1"},
        datasets_of_ones_own},
-      {{"images_in_c_1"}, image_files},
+      {{"images_in_c_1", "images_predictions_1"}, image_files},
       {{"models_1", "models_a_module_of_your_own_1"}, modules},
       {{"training_1", "training_evaluation_1", "training_hooks_1", "training_hooks_2", "training_several_inputs_and_outputs_1"},
        training_by_one_call},
@@ -654,7 +711,7 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
         "own_kernels_a_gradient_of_your_own_3"},
        own_kernels},
       {{"own_kernels_a_program_s_own_opencl_objects_1"}, own_opencl_objects},
-      {{"text_in_c_1"}, generating_text},
+      {{"text_in_c_1", "text_tokens_1"}, generating_text},
       {{"text_decoding_a_transformer_1"}, decoding_a_transformer},
       {{"debugging_1", "debugging_names_1"}, looking_for_a_fault},
       {{"tensors_what_is_computed_once_1", "tensors_what_is_computed_once_2"}, what_is_computed_once},

@@ -159,6 +159,7 @@ TEST_CASE("parts of a tensor, as Python has them") {
   CHECK_THROWS_WITH((x[{{}, {2, 0, -1}}]), "x[...]: the step must be at least 1, not -1, in dimension 1 of f32[2, 3, 4]");
   CHECK_THROWS_WITH((x[{{0, 2, 0}}]), Catch::StartsWith("x[...]: the step must be at least 1, not 0"));
   CHECK_THROWS_WITH((x[{0, 0, 0, 0}]), "x[...]: 4 parts for f32[2, 3, 4]");
+  CHECK_THROWS_WITH(x[x > 0.0], Catch::StartsWith("x[...]: of a bool mask; masked_select(x, mask) gives its elements"));
 }
 
 TEST_CASE("shapes and dtypes are printed, too") {

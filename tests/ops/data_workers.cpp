@@ -24,6 +24,7 @@ class Sequences : public Dataset {
   std::int64_t size() const override { return count_; }
   static std::int64_t length(std::int64_t index) { return index % 5 + 1; }
   Example get(std::int64_t index, std::uint64_t seed) const override {
+    if (index == named) throw FileError(name_of(index) + ": is missing");
     most_ = std::max(most_.load(), ++begun_ - taken_.load());
     std::this_thread::sleep_for(wait);
     if (index == broken) throw std::invalid_argument("is torn");
@@ -40,7 +41,7 @@ class Sequences : public Dataset {
   /// Samples that were begun and not taken, at most.
   std::int64_t most() const { return most_; }
 
-  std::int64_t broken = -1;
+  std::int64_t broken = -1, named = -1;  ///< samples that throw, the second with their name
   std::chrono::microseconds wait{0};
 
  private:
@@ -139,8 +140,13 @@ TEST_CASE("workers: an exception arrives behind the sample's name, in its place"
     }
   }
   sequences.broken = -1;
+  sequences.named = 4;
+  CHECK_THROWS_WITH(contents(sequences, {}), "line 4: is missing");
+  CHECK_THROWS_AS(contents(sequences, {}), FileError);
+  sequences.named = -1;
   CHECK_THROWS_WITH(contents(sequences, {.batch_size = 3}),
-                    "batch of line 0 to line 2: sample 1 of the batch has f32[2] as array 'values', and the first has f32[1]");
+                    "batch of line 0 to line 2: sample 1 of the batch has f32[2] as array 'values', and the first has f32[1]; "
+                    "pad_collate() pads");
 }
 
 TEST_CASE("workers: leaving a loop joins them within a second") {
@@ -240,6 +246,7 @@ TEST_CASE("batches: options that a dataset cannot have") {
   const auto batch = *batches(sequences, {.batch_size = 1}).begin();
   CHECK(batch.size() == 4);
   CHECK_THROWS_WITH(batch["indices"], Contains("there is no tensor 'indices' among [values, index, bytes, mask]"));
+  CHECK_THROWS_WITH(batch[4], "batch: there is no tensor 4 among 4");
 }
 
 TEST_CASE("pad_collate: pads each dtype to the longest, and tells lengths") {
@@ -290,6 +297,12 @@ TEST_CASE("data::Array holds values of any dtype, and those of a tensor") {
   CHECK(Array(Tensor::from({1.0, 2.0}) + 1.0).values<float>()[1] == 3);
   CHECK_THROWS_WITH(Array(std::vector<float>{1, 2}, Shape{3}), Contains("2 values, expected 3"));
   CHECK_THROWS_AS(Array(1).values<float>(), DtypeError);
+  const auto tensor = Array(std::vector<std::uint8_t>{1, 2}, Shape{2, 1}).tensor();
+  CHECK(tensor.spec() == Spec{{2, 1}, Dtype::u8});
+  CHECK(tensor.to_vector<std::uint8_t>() == std::vector<std::uint8_t>{1, 2});
+  Array cut({2}, Dtype::f32);
+  cut.bytes.pop_back();
+  CHECK_THROWS_AS(cut.tensor(), ShapeError);
 }
 
 TEST_CASE("fingerprints differ with size, names, dtypes and shapes") {

@@ -321,6 +321,9 @@ TEST_CASE("decoding refuses what it cannot use, by one line") {
                     Contains("must be {batch} or {batch, length}, and not empty"));
   CHECK_THROWS_WITH(decode::greedy(good, Tensor{}), "greedy: argument 'first' is undefined");
   CHECK_THROWS_WITH(decode::greedy(good, first, {.max_new_tokens = -1}), "greedy: max_new_tokens cannot be -1");
+  CHECK_THROWS_WITH(decode::greedy(nullptr, first), "greedy: the step is no function");
+  CHECK_THROWS_WITH(decode::greedy(good, first, {.end = 3}), "greedy: end is 3, and the step rates the tokens 0 to 2");
+  CHECK_THROWS_WITH(decode::beam_search(good, nullptr, first, {.beams = 2, .end = -1}), Contains("beam_search: end is -1"));
   CHECK_THROWS_WITH(decode::greedy(gives(zeros({3, 4})), first),
                     "greedy: the step's logits f32[3, 4] must be {2, vocabulary} or {2, length, vocabulary}");
   CHECK_THROWS_WITH(decode::greedy(gives(zeros({2, 4}, Dtype::i32)), first), Contains("must be floating, got i32[2, 4]"));

@@ -37,6 +37,18 @@ TEST_CASE("an epoch's order is the same everywhere") {
   CHECK(epoch_order(10, true, 7, 3) == std::vector<std::int64_t>{3, 9, 8, 6, 2, 4, 5, 7, 0, 1});
 }
 
+TEST_CASE("samples in their own order need no list of them") {
+  constexpr std::int64_t many = std::int64_t{1} << 61;
+  EpochBatches plain(many, {.batch_size = 3, .start = 5});
+  CHECK(plain.next() == std::vector<std::int64_t>{15, 16, 17});
+  CHECK(plain.next() == std::vector<std::int64_t>{18, 19, 20});
+  EpochBatches last(8, {.batch_size = 3, .start = 2});
+  CHECK(last.next() == std::vector<std::int64_t>{6, 7});
+  CHECK(last.next().empty());
+  EpochBatches shuffled(many, {.shuffle = true});
+  CHECK_THROWS_WITH(shuffled.next(), Contains("samples are too many for an order of them"));
+}
+
 TEST_CASE("an epoch's order is a permutation that depends on seed and epoch") {
   const auto a = epoch_order(1000, true, 1, 0);
   CHECK(a == epoch_order(1000, true, 1, 0));

@@ -208,6 +208,10 @@ TEST_CASE("images: a folder by class, split") {
     CHECK_THROWS_AS(images.with(wrong), Error);
   write(folder / "cat" / "deep" / "5.BMP", {'B', 'M', 0});
   CHECK_THROWS_WITH(images.get(5, 0), Contains("5.BMP: is a damaged BMP"));
+  CHECK_THROWS_WITH(images.name_of(20), "images: there is no sample 20 among 20");
+  std::filesystem::create_directories(folder / "cow");
+  CHECK_THROWS_WITH(image_folder(folder.path()), Contains("cow: is the folder of a class and holds no"));
+  std::filesystem::remove(folder / "cow");
   auto deep = folder / "cat";
   for (int i = 0; i < 17; ++i) deep /= "x";
   write(deep / "1.bmp", {1});

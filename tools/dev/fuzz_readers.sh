@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- safetensors idx cifar checkpoint parts tuning image
+[ $# -gt 0 ] || set -- safetensors idx cifar checkpoint parts tuning image npy npz csv tokenizer wav
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target clnet-fuzz-readers
 work=$(mktemp -d)

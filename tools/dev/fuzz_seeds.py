@@ -2,10 +2,12 @@
 """Writes small sound files from which the fuzzers of tests/readers start: fuzz_seeds.py FOLDER makes a folder for each reader."""
 
 import gzip
+import io
 import json
 import pathlib
 import struct
 import sys
+import zipfile
 import zlib
 
 
@@ -40,6 +42,24 @@ def bmp(width, height, bits, palette, rows):
     start = 54 + len(palette)
     header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, 0, 0, 0, 0, len(palette) // 4, 0)
     return struct.pack("<2sIHHI", b"BM", start + len(rows), 0, 0, start) + header + palette + rows
+
+
+def npy(dtype, shape, content):
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + content
+
+
+def npz(members):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content, kind in members:
+            archive.writestr(zipfile.ZipInfo(name), content, kind)
+    return stream.getvalue()
+
+
+def wav(kind, channels, bits, data):
+    form = struct.pack("<HHIIHH", kind, channels, 8000, 1000 * channels * bits, channels * bits // 8, bits)
+    return b"RIFF" + struct.pack("<I", 28 + len(data)) + b"WAVEfmt " + struct.pack("<I", 16) + form + b"data" + struct.pack("<I", len(data)) + data
 
 
 # Of 8 x 8 grey pixels.
@@ -87,6 +107,18 @@ def main():
     seeds["image"] = [
         png(2, 2, 2, b"\0abcdef" * 2), png(3, 1, 0, b"\0abc"), bmp(2, 1, 24, b"", b"abcdef\0\0"), bmp(3, 1, 8, bytes(8), b"\0\1\0\0"), JPEG,
     ]
+    arrays = [npy("<f4", "(2, 3)", bytes(24)), npy(">i2", "(2,)", b"\1\2\3\4"), npy("|b1", "()", b"\1")]
+    seeds["npy"] = arrays
+    seeds["npz"] = [
+        npz([("a.npy", arrays[0], zipfile.ZIP_STORED), ("b.npy", arrays[1], zipfile.ZIP_DEFLATED)]), npz([]), arrays[0],
+        zlib.compress(arrays[0])[2:-4],
+    ]
+    seeds["csv"] = [b"a,b,c\n1,2.5,x\n,-3e2,\"y, \"\"z\"\"\"\n", b"1,2\r\n3,4\r\n"]
+    seeds["tokenizer"] = [
+        b"clnet tokenizer 1\nkind bpe\nlower 0\nunknown 0\ntokens 0\nmerges 2\n97 98\n256 99\n",
+        b"clnet tokenizer 1\nkind words\nlower 1\nunknown 1\ntokens 2\n616263\n2c\nmerges 0\n",
+    ]
+    seeds["wav"] = [wav(1, 2, 16, bytes(16)), wav(3, 1, 32, bytes(8)), wav(1, 1, 24, bytes(6))]
     for reader, files in seeds.items():
         (folder / reader).mkdir(parents=True, exist_ok=True)
         for number, content in enumerate(files):

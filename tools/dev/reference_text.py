@@ -146,7 +146,8 @@ CONFIG_PAGE = "docs/reference/solvers.md"
 READERS_AND_WRITERS = {
     "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/capability_probe.cpp",
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
-    "lib/data/image_decode.cpp", "lib/data/image_lists.cpp",
+    "lib/data/image_decode.cpp", "lib/data/image_lists.cpp", "lib/data/table.cpp", "lib/data/tokenizer.cpp", "lib/data/wav.cpp",
+    "lib/io/npy.cpp", "lib/io/zip.cpp",
     "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp",
     "lib/io/checkpoint.cpp", "lib/train/event_file.cpp", "lib/train/log_hooks.cpp", "tools/clnet_bench.cpp",
     "tools/clnet_train.cpp", "tools/clnet_train_log.cpp", "tools/report.cpp",
@@ -164,6 +165,12 @@ VALUES = {
     "cifar_bytes": ("lib/data/cifar10.cpp", r"most_batch_bytes = ([^;]+);"),
     "image_bytes": ("lib/data/image_decode.cpp", r"most_file_bytes = ([^;]+);"),
     "list_bytes": ("lib/data/image_lists.cpp", r"most_list_bytes = ([^;]+);"),
+    "npy_header_bytes": ("lib/io/npy_format.cpp", r"most_npy_header = ([^;]+);"),
+    "csv_bytes": ("lib/data/table.cpp", r"most_csv_bytes = ([^;]+);"),
+    "wav_bytes": ("lib/data/wav.cpp", r"most_wav_bytes = ([^;]+);"),
+    "tokenizer_bytes": ("lib/data/tokenizer.cpp", r"most_tokenizer_bytes = ([^;]+);"),
+    "tokenizer": ("lib/data/tokenizer.cpp", r'tokenizer_format = "([^"]+)"'),
+    "tokenizer_version": ("lib/data/tokenizer.cpp", r'tokenizer_version = "([^"]+)"'),
     "text_bytes": ("lib/data/text.cpp", r"most_text_bytes = ([^;]+);"),
     "tuning_bytes": ("lib/exec/tune/tuning.cpp", r"largest_file = ([^;]+);"),
     "quirk_bytes": ("lib/cl/quirk_file.cpp", r"largest_quirk_file = ([^;]+);"),
@@ -215,7 +222,7 @@ ignored.
 
 ## Data
 
-clnet reads these files, and writes none of them.
+clnet reads these files. It writes `.npy`, `.npz`, WAV and tokenizers, too.
 
 | file | layout | checks |
 |---|---|---|
@@ -226,6 +233,14 @@ clnet reads these files, and writes none of them.
 | BMP | headers from 40 bytes, 1 to 32 bits per pixel, uncompressed | the same |
 | a list of images (CSV) | rows of a path and a class, in quotes where they hold commas | two fields, a file at each path, at most {list_bytes} |
 | a text | bytes of any encoding | no zero byte, at most {text_bytes} |
+| `*.npy` | NumPy's format 1.0, 2.0 or 3.0: magic, version, header (a dict), data | a header of at most {npy_header_bytes} with known keys, sizes, nothing behind the data |
+| `*.npz` | a zip archive of `.npy` members, stored or deflated, zip64 | each name once, members apart, sizes, CRC-32; the arrays take at most 16 GiB of memory |
+| a table (CSV) | rows of fields, in quotes where they hold separators | as many fields in each row, categories; at most {csv_bytes} and 2^28 fields |
+| WAV | RIFF with `fmt ` and `data`: PCM of 8 to 32 bits, floats of 32 or 64, extensible | chunks within the file, whole frames, at most 64 channels, 2^28 samples and {wav_bytes} |
+| the file of `Tokenizer::save()` | `{tokenizer} {tokenizer_version}`, then lines: `kind`, `lower`, `unknown`, tokens (hexadecimal), merges (two numbers each) | the version, counts, numbers, tokens of at most 64 bytes by merges; at most {tokenizer_bytes} |
+
+NumPy's dtypes become clnet's: bool, i1, u1, i4, i8, f2 and f4 stay, i2 and u2 become i32, u4 and u8 become i64, and f8 becomes f32. Python
+objects, texts and records are refused. bf16 is written as f4.
 
 ## Caches
 

@@ -40,6 +40,7 @@ struct CLNET_API ArrayDataset final : Dataset {
   std::int64_t size() const override;
   /// The sample as batches() gives it, without augmentation. A text's samples begin where they do without a shuffle.
   Example get(std::int64_t index, std::uint64_t seed) const override;
+  std::int32_t label_of(std::int64_t index) const override;
   /// A check sum of the content.
   std::string fingerprint() const override;
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "clnet/data/dataset.h"
+#include "clnet/error.h"
 #include "clnet/export.h"
 #include "clnet/tensor.h"
 
@@ -54,6 +55,14 @@ struct PadOptions {
 /// value that the dtype does not have.
 CLNET_API Collate pad_collate(const PadOptions& options = {});
 
+/// Which samples an epoch has, in order, instead of all of them: weighted_sampler(), or a function of the caller's own.
+struct Sampler {
+  /// `size` numbers of samples. The same seed and epoch must give the same, so that a training that is resumed goes on with them.
+  std::function<std::vector<std::int64_t>(std::uint64_t seed, std::uint64_t epoch)> order = nullptr;
+  std::int64_t size = 0;         ///< samples of an epoch
+  std::string fingerprint = {};  ///< a text that differs between samplers; checkpoints keep it
+};
+
 /// Options of batches().
 struct BatchOptions {
   std::int64_t batch_size = 32;
@@ -71,6 +80,7 @@ struct BatchOptions {
   /// The length of a sample, for batches of samples of similar lengths. In a shuffled epoch pools of 64 batches are sorted by it,
   /// and batches of a pool are shuffled. Else the whole epoch is sorted.
   std::function<std::int64_t(std::int64_t index)> length = nullptr;
+  std::optional<Sampler> sampler = std::nullopt;  ///< the samples of the epoch; `shuffle` must be false then
   /// Batch::stream_state of the batch before the first one: a stream goes on from there.
   std::optional<std::string> stream_state = std::nullopt;
 };
@@ -87,7 +97,12 @@ struct CLNET_API Batch {
 
   /// The number of tensors.
   std::size_t size() const { return (labels.defined() ? 2 : 1) + others.size(); }
-  const Tensor& operator[](std::size_t index) const { return index == 0 ? images : index == 1 ? labels : others.at(index - 2); }
+  /// A tensor by its place. Throws Error where there is none.
+  const Tensor& operator[](std::size_t index) const {
+    if (index > 1 && index - 2 >= others.size())
+      throw Error("batch: there is no tensor " + std::to_string(index) + " among " + std::to_string(size()));
+    return index == 0 ? images : index == 1 ? labels : others[index - 2];
+  }
   /// The tensor of this name. Throws Error where there is none.
   const Tensor& operator[](std::string_view name) const;
 
@@ -132,7 +147,7 @@ class CLNET_API Batches {
 
   /// `dataset` must outlive the batches and their iterators, unchanged. Throws Error where batch_size is less than 1, start is
   /// negative, members of the dataset contradict each other, the augmentation does not fit the samples, or a stream is to be
-  /// shuffled, sorted or augmented.
+  /// shuffled, sorted, sampled or augmented.
   Batches(const Dataset& dataset, BatchOptions options);
   Batches(const Dataset&& dataset, BatchOptions options) = delete;
   Iterator begin() const;

@@ -30,19 +30,28 @@ struct CLNET_API Array {
   Array(Shape shape, Dtype dtype, std::string name = {});
   /// Throws ShapeError for another number of values than the shape has.
   template <class T>
-  requires is_element_type<T> Array(const std::vector<T>& values, Shape shape, std::string name = {})
-      : Array(std::move(shape), dtype_of<Stored<T>>, std::move(name)) {
+<<<<<<< HEAD
+  requires is_element_type<T> Array(const std::vector<T>& values, Shape its_shape, std::string its_name = {})
+      : Array(std::move(its_shape), dtype_of<Stored<T>>, std::move(its_name)) {
     const auto target = fill<Stored<T>>(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) target[i] = static_cast<Stored<T>>(values[i]);
+=======
+  requires is_element_type<T> Array(const std::vector<T>& elements, Shape its_shape, std::string its_name = {})
+      : Array(std::move(its_shape), dtype_of<Stored<T>>, std::move(its_name)) {
+    const auto target = fill<Stored<T>>(elements.size());
+    for (std::size_t i = 0; i < elements.size(); ++i) target[i] = static_cast<Stored<T>>(elements[i]);
+>>>>>>> h-usr
   }
   /// One number, as a label: its shape is {}.
   template <class T>
   requires std::is_arithmetic_v<T> && is_element_type<T>
-  explicit Array(T value, std::string name = {}) : Array(Shape{}, dtype_of<Stored<T>>, std::move(name)) {
+  explicit Array(T value, std::string its_name = {}) : Array(Shape{}, dtype_of<Stored<T>>, std::move(its_name)) {
     fill<Stored<T>>(1)[0] = static_cast<Stored<T>>(value);
   }
   /// A copy of the tensor's value; waits for it.
   explicit Array(const Tensor& tensor, std::string name = {});
+  /// The values as a tensor on Device::current(). Throws ShapeError where `bytes` are not those of the shape.
+  Tensor tensor() const { return Tensor::from_bytes(bytes.data(), bytes.size(), spec()); }
 
   Spec spec() const { return {shape, dtype}; }
   /// The elements. Throws DtypeError for the wrong type.
@@ -101,6 +110,9 @@ class CLNET_API Dataset {
   virtual Example get(std::int64_t index, std::uint64_t seed) const;
   /// For a stream: its samples from the beginning. `seed` depends on the seed and epoch of the batches.
   virtual std::unique_ptr<Stream> iterate(std::uint64_t seed) const;
+  /// The class of a sample, for samplers and splits. Default: the only element of the second array of get(index, 0). Throws Error
+  /// where that is no integer.
+  virtual std::int32_t label_of(std::int64_t index) const;
   /// The sample in errors, as its file's name. Default: "sample 12".
   virtual std::string name_of(std::int64_t index) const;
   /// A text that differs between datasets. Checkpoints keep it, and resume only with the same. Default: size, names of samples,

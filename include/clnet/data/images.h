@@ -64,6 +64,7 @@ class CLNET_API Images : public Dataset {
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Example get(std::int64_t index, std::uint64_t seed) const override;
+  std::int32_t label_of(std::int64_t index) const override { return files_.at(static_cast<std::size_t>(index)).label; }
   /// The file's path.
   std::string name_of(std::int64_t index) const override;
   std::string fingerprint() const override;
@@ -85,7 +86,7 @@ class CLNET_API Images : public Dataset {
 
 /// A folder with a folder per class: DIR/cat/1.png, DIR/dog/a/2.jpg. Classes are in the order of their names. Files are found by
 /// the endings png, jpg, jpeg and bmp in up to 16 levels of folders; hidden ones are left out. Throws FileError where there is
-/// none.
+/// none, also in the folder of one class.
 CLNET_API Images image_folder(const std::filesystem::path& folder, const ImageOptions& options = {});
 /// A CSV file with a path and a class in each row, in quotes where they hold commas; paths start at `root`, or at the file's
 /// folder. A first row whose image does not exist is a header. Throws FileError, with the line, for a row of other than two

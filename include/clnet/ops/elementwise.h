@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "clnet/export.h"
 #include "clnet/tensor.h"
@@ -100,6 +101,11 @@ CLNET_BINARY(greater)
 CLNET_BINARY(greater_equal)
 #undef CLNET_BINARY
 
+/// Does not compile: C's % and Python's differ for negative numbers.
+template <class T>
+void operator%(const Tensor&, const T&) {
+  static_assert(!std::is_same_v<T, T>, "a % b of tensors is remainder(a, b), as in Python, or fmod(a, b), as in C");
+}
 inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
 inline Tensor operator==(const Tensor& a, double b) { return eq(a, b); }
 inline Tensor operator==(double a, const Tensor& b) { return eq(a, b); }

@@ -53,12 +53,13 @@ struct RoiAlignOptions {
   bool aligned = false;  ///< shifts boxes by half a pixel, and takes those smaller than a pixel as they are
 };
 /// The mean of bilinear samples in each of height x width parts of boxes {K, 5}: {K, C, height, width}, as torchvision's
-/// roi_align. A box is the image's number in x {N, C, H, W}, then x1, y1, x2, y2. The gradient goes to x. Floating dtypes, both
-/// one. Throws ShapeError for shapes that do not fit.
+/// roi_align. A box is the image's number in x {N, C, H, W}, then x1, y1, x2, y2; a number that is no image gives 0. The gradient
+/// goes to x. Floating dtypes, both one. Throws ShapeError for shapes that do not fit.
 CLNET_API Tensor roi_align(const Tensor& x, const Tensor& boxes, Pair output_size, const RoiAlignOptions& options = {});
 /// The i64 indices of boxes that remain, in the order of falling scores: a box goes that overlaps a better one by more than
 /// iou_threshold (intersection over union). `boxes` are {n, 4} of x1, y1, x2, y2, `scores` {n}; the first of equal scores is the
-/// better. Evaluates both at once, on the host; an Error inside compile(). Floating dtypes. Throws ShapeError for other shapes.
+/// better. Evaluates both at once, on the host; an Error inside compile(). Floating dtypes. Throws ShapeError for other shapes,
+/// Error for a threshold that is NaN.
 CLNET_API Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold);
 
 }  // namespace clnet

@@ -39,7 +39,7 @@ CLNET_API Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch_dim
 /// `dim` (ShapeError otherwise); source elements without an index are unused. Of several elements at one place the last counts,
 /// also for the gradient.
 CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
-/// The same with one number for all source elements.
+/// The same with one number for all source elements. Throws DtypeError where x's dtype does not have it.
 CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value);
 /// Adds the source elements to x. For floating dtypes, and integers, whose sums wrap; bool is a DtypeError.
 CLNET_API Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
@@ -55,7 +55,8 @@ CLNET_API Tensor scatter_reduce(const Tensor& x, int dim, const Tensor& indices,
 /// otherwise).
 CLNET_API Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, double alpha = 1);
 
-/// x with `value` at places indices[j] of `dim`, for indices {n} or a scalar.
+/// x with `value` at places indices[j] of `dim`, for indices {n} or a scalar. Throws DtypeError where x's dtype does not have the
+/// value.
 CLNET_API Tensor index_fill(const Tensor& x, int dim, const Tensor& indices, double value);
 /// x with source[..., j, ...] at place indices[j] of `dim`, for indices {n}. `source` has x's shape with extent n at `dim`
 /// (ShapeError otherwise). Of several at one place the last counts.
@@ -76,7 +77,7 @@ CLNET_API Tensor bincount(const Tensor& x, const Tensor& weights = {}, std::int6
                           std::optional<std::int64_t> length = std::nullopt);
 /// How many elements of x lie in each of `bins` equal parts of low..high, in x's dtype. The last part has its end, too. Elements
 /// outside count nowhere. low = high means from x's smallest element to its largest. No gradient. Throws ShapeError for bins
-/// below 1, Error for low > high.
+/// below 1, Error for low > high and a range that is not finite.
 CLNET_API Tensor histc(const Tensor& x, std::int64_t bins = 100, double low = 0, double high = 0);
 /// Whether each element of x is among `values`, as bool, or (invert) is not. NaN is nowhere. Both have one dtype.
 CLNET_API Tensor isin(const Tensor& x, const Tensor& values, bool invert = false);

@@ -41,6 +41,8 @@ class CLNET_API EMA {
   /// something else, as a training step, has set a parameter meanwhile.
   void swap();
   bool swapped() const;
+  /// Whether all averages are of parameters of this module or a copy that shares them, under any names.
+  bool made_for(const nn::Module& module) const;
   /// Copies the averages to a device; call the module's own to(device) first. Throws Error while they are swapped.
   void to(const Device& device);
   /// Sets the module's parameters to the averages permanently.

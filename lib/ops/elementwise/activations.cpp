@@ -18,18 +18,25 @@ namespace {
 
 /// The value as a scalar of x's dtype. Throws DtypeError where it lies outside.
 Tensor held_by(std::string_view op, double value, const Tensor& x) {
-  constexpr double halves_end = 65520;  // from here on a number rounds to infinity
-  const bool fraction_lost = !is_floating(x.dtype()) && value != std::floor(value);
-  try {
-    if (!fraction_lost && (x.dtype() != Dtype::f16 || !std::isfinite(value) || std::abs(value) < halves_end))
-      return scalar_like(value, x);
-  } catch (const DtypeError&) {
-    // Told below, with the operation's name.
-  }
-  throw DtypeError(fmt::format("{}: {} does not fit in {}", op, value, to_string(x.dtype())));
+  ops::require_held(op, value, x.dtype());
+  return scalar_like(value, x);
 }
 
 }  // namespace
+
+void ops::require_held(std::string_view op, double value, Dtype dtype) {
+  constexpr double halves_end = 65520;  // from here on a number rounds to infinity
+  const bool fraction_lost = !is_floating(dtype) && value != std::floor(value);
+  try {
+    if (!fraction_lost && (dtype != Dtype::f16 || !std::isfinite(value) || std::abs(value) < halves_end)) {
+      Tensor::scalar(value, dtype);
+      return;
+    }
+  } catch (const DtypeError&) {
+    // Told below, with the operation's name.
+  }
+  throw DtypeError(fmt::format("{}: {} does not fit in {}", op, value, to_string(dtype)));
+}
 
 Tensor hardshrink(const Tensor& x, double lambda) {
   require_defined("hardshrink", {{"x", x}});

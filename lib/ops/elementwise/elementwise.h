@@ -13,6 +13,8 @@ namespace clnet::ops {
 void require_floating(std::string_view op, const Spec& spec);
 /// Throws DtypeError unless both have the same dtype.
 void require_same_dtype(std::string_view op, const Spec& a, const Spec& b);
+/// Throws DtypeError, with the operation's name, where the dtype does not have the value.
+void require_held(std::string_view op, double value, Dtype dtype);
 /// `value` as a scalar of the tensor's dtype.
 inline Tensor scalar_like(double value, const Tensor& tensor) { return Tensor::scalar(value, tensor.dtype()); }
 

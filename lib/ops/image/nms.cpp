@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -41,6 +42,7 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
   if (boxes.rank() != 2 || boxes.size(1) != 4 || scores.shape() != Shape{boxes.size(0)})
     throw ShapeError(fmt::format("{}: boxes {} and scores {} must be {{n, 4}} and {{n}}", op, to_string(boxes.shape()),
                                  to_string(scores.shape())));
+  if (std::isnan(iou_threshold)) throw Error(fmt::format("{}: the threshold is no number", op));
   ops::require_known(op);
   const auto corners = boxes.to_vector<float>(), score = scores.to_vector<float>();
   std::vector<std::size_t> order(score.size());

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "clnet/error.h"
@@ -49,6 +50,7 @@ Tensor histc(const Tensor& x, std::int64_t bins, double low, double high) {
   require_floating("histc", x.spec());
   if (bins < 1) throw ShapeError(fmt::format("histc: {} bins", bins));
   if (!(low <= high)) throw Error(fmt::format("histc: the range {} to {} does not ascend", low, high));
+  if (!std::isfinite(low) || !std::isfinite(high)) throw Error(fmt::format("histc: the range {} to {} is not finite", low, high));
   if (x.numel() == 0) return zeros({bins}, x.dtype());
   const Tensor values = reshape(as_f32(stop_gradient(x)), std::vector<std::int64_t>{-1});
   Tensor first = full({}, low), last = full({}, high);

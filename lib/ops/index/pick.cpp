@@ -138,6 +138,7 @@ Tensor index_fill(const Tensor& x, int dim, const Tensor& indices, double value)
   const int at = require_line("index_fill", x.shape(), dim);
   if (indices.rank() > 1)
     throw ShapeError(fmt::format("index_fill: indices {} are neither {{n}} nor a scalar", to_string(indices.shape())));
+  require_held("index_fill", value, x.dtype());
   const Tensor number = scalar_like(value, x), to = as_line(x);
   if (indices.numel() == 0) return x;
   const Tensor named = greater_equal(last_picks(as_line(indices), 0, to.size(at)), 0.0);

@@ -136,6 +136,7 @@ Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& so
 
 Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value) {
   require_defined("scatter", {{"x", x}, {"indices", indices}});
+  ops::require_held("scatter", value, x.dtype());
   return scatter(x, dim, indices, full(indices.shape(), value, x.dtype()));
 }
 

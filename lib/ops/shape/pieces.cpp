@@ -140,6 +140,8 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, Indexing indexi
 
 Tensor Tensor::operator[](const Tensor& indices) const {
   require_defined("x[...]", {{"x", *this}, {"indices", indices}});
+  if (indices.dtype() == Dtype::boolean)
+    throw DtypeError("x[...]: of a bool mask; masked_select(x, mask) gives its elements, where(mask, y, x) changes them");
   return index_select(0, indices);
 }
 

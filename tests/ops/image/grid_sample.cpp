@@ -1,6 +1,7 @@
 #include "tests/cases/image/grid_sample.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "tests/ops/check.h"
 
@@ -100,6 +101,7 @@ TEST_CASE("nms keeps the best boxes") {
   CHECK(nms(boxes, scores, 0.95).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 3, 0, 2});
   CHECK(nms(zeros({0, 4}), zeros({0}), 0.5).shape() == Shape{0});
   CHECK_THROWS_WITH(nms(boxes, ones({3}), 0.5), "nms: boxes [4, 4] and scores [3] must be {n, 4} and {n}");
+  CHECK_THROWS_WITH(nms(boxes, scores, NAN), "nms: the threshold is no number");
 }
 
 TEST_CASE("sampling refuses what does not fit") {

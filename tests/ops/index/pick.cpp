@@ -34,6 +34,7 @@ TEST_CASE("index_fill and index_copy of whole numbers and scalars") {
   CHECK(index_copy(x, 0, at, Tensor::from({7, 8, 9})).to_vector<std::int32_t>() == std::vector<std::int32_t>{8, 2, 9});
   CHECK(index_fill(full({}, 3), 0, Tensor::scalar(0, Dtype::i64), 5).item<float>() == 5);
   CHECK_THROWS_AS(index_fill(x, 0, at, 1e12), DtypeError);
+  CHECK_THROWS_WITH(index_fill(zeros({3}, Dtype::u8), 0, at, 0.5), "index_fill: 0.5 does not fit in u8");
 }
 
 TEST_CASE("picking and placing refuse what does not fit") {

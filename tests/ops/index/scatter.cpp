@@ -198,6 +198,7 @@ TEST_CASE("scatter refuses what does not fit") {
   const Tensor x = zeros({3, 4}), indices = zeros({2, 4}, Dtype::i32), source = zeros({2, 4});
   CHECK_THROWS_WITH(scatter(x, 2, indices, source), "scatter: dimension 2 is out of range for shape [3, 4]");
   CHECK_THROWS_AS(scatter(x, 0, source, source), DtypeError);
+  CHECK_THROWS_WITH(scatter(zeros({3, 4}, Dtype::u8), 0, indices, 300), "scatter: 300 does not fit in u8");
   CHECK_THROWS_AS(scatter(x, 0, indices, cast(source, Dtype::f16)), DtypeError);
   CHECK_THROWS_WITH(scatter(x, 0, indices, zeros({2, 3})),
                     Contains("scatter: indices [2, 4] must be no larger than source [2, 3]"));

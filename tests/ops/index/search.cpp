@@ -56,4 +56,5 @@ TEST_CASE("histc of equal elements and at the ends") {
   CHECK(histc(zeros({0}), 3).to_vector<float>() == std::vector<float>{0, 0, 0});
   CHECK_THROWS_WITH(histc(ones({3}), 0), "histc: 0 bins");
   CHECK_THROWS_WITH(histc(ones({3}), 4, 2, 1), "histc: the range 2 to 1 does not ascend");
+  CHECK_THROWS_WITH(histc(ones({3}), 4, 0, INFINITY), "histc: the range 0 to inf is not finite");
 }

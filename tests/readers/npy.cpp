@@ -1,0 +1,14 @@
+// libFuzzer: arrays of NumPy.
+#include "clnet/clnet.h"
+#include "tests/readers/input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const clnet::test::MemoryFile file(data, size);
+  try {
+    const auto array = clnet::data::read_npy(file.path());
+    // Two bytes become four at most, and four become eight.
+    if (array.bytes.size() > 2 * size || array.bytes.size() != static_cast<std::size_t>(array.spec().bytes())) std::abort();
+  } catch (const clnet::FileError&) {
+  }
+  return 0;
+}
