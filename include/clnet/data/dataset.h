@@ -30,17 +30,10 @@ struct CLNET_API Array {
   Array(Shape shape, Dtype dtype, std::string name = {});
   /// Throws ShapeError for another number of values than the shape has.
   template <class T>
-<<<<<<< HEAD
-  requires is_element_type<T> Array(const std::vector<T>& values, Shape its_shape, std::string its_name = {})
-      : Array(std::move(its_shape), dtype_of<Stored<T>>, std::move(its_name)) {
-    const auto target = fill<Stored<T>>(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) target[i] = static_cast<Stored<T>>(values[i]);
-=======
   requires is_element_type<T> Array(const std::vector<T>& elements, Shape its_shape, std::string its_name = {})
       : Array(std::move(its_shape), dtype_of<Stored<T>>, std::move(its_name)) {
     const auto target = fill<Stored<T>>(elements.size());
     for (std::size_t i = 0; i < elements.size(); ++i) target[i] = static_cast<Stored<T>>(elements[i]);
->>>>>>> h-usr
   }
   /// One number, as a label: its shape is {}.
   template <class T>
