@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "clnet/version.h"
 #include "tools/help.h"
 #include "tools/options_fault.h"
 #include "tools/output.h"
@@ -195,7 +196,7 @@ Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, 
     const double scale = std::max(static_cast<double>(height) / static_cast<double>(image.shape[1]),
                                   static_cast<double>(width) / static_cast<double>(image.shape[2]));
     const auto scaled = [&](int dim, std::int64_t least) {
-      return std::max(least, std::llround(scale * static_cast<double>(image.shape[dim])));
+      return std::max(least, static_cast<std::int64_t>(std::llround(scale * static_cast<double>(image.shape[dim]))));
     };
     image = clnet::data::resize_image(image, scaled(1, height), scaled(2, width));
   } else {
