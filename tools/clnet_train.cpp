@@ -17,6 +17,7 @@
 #include "tools/clnet_train_data.h"
 #include "tools/clnet_train_log.h"
 #include "tools/clnet_train_options.h"
+#include "tools/clnet_train_report.h"
 #include "tools/clnet_train_text.h"
 #include "tools/output.h"
 #include "tools/plot.h"
@@ -170,6 +171,7 @@ int run(const TrainOptions& o) {
   std::error_code ignored;
   if (!o.log.empty() && !fs::is_character_file(o.log, ignored) && !fs::is_fifo(o.log, ignored)) require_writable("--log", o.log);
   const auto sets = tools::load_data(o);
+  if (!sets.class_names.empty()) require_writable("--sheet", o.sheet);
   const auto& alphabet = sets.alphabet;
   if (!alphabet.empty()) tools::prompt_of(o, alphabet);  // tells of a wrong one before training
 
@@ -266,8 +268,11 @@ int run(const TrainOptions& o) {
   } else {
     say(result_line(sets, result, seconds));
   }
-  if (!sets.class_names.empty())
-    for (const auto& line : tools::class_report(*model, sets, o.batch_size)) say(line);
+  if (const auto* pictures = dynamic_cast<const data::Images*>(sets.test.get())) {
+    const auto predictions = tools::predict(*model, *pictures, o.batch_size, sets.workers);
+    for (const auto& line : tools::class_report(predictions, sets.class_names)) say(line);
+    for (const auto& line : tools::write_sheet(o.sheet, predictions, *pictures)) say(line);
+  }
   say(fmt::format("weights saved to {}", o.save));
   trace.complete();
   return 0;

@@ -12,7 +12,6 @@
 
 #include "clnet/error.h"
 #include "clnet/models.h"
-#include "clnet/train.h"
 
 namespace clnet::tools {
 
@@ -24,8 +23,6 @@ namespace {
 constexpr double test_share = 0.2;
 /// Enough for mean and deviation of each channel.
 constexpr std::int64_t most_measured = 1000;
-/// A wider matrix does not fit a terminal's line.
-constexpr std::size_t most_shown_classes = 20;
 
 data::ArrayDataset load_set(const std::string& name, data::Split split) {
   if (name == "fashion-mnist") return data::fashion_mnist(split);
@@ -137,6 +134,7 @@ TrainData load_data(const TrainOptions& o) {
     return in_memory(data::load_text(o.data, data::Split::train, *o.context),
                      data::load_text(o.data, data::Split::test, *o.context), o);
   if (is_of_images(o.data)) return of_images(o);
+  if (o.chosen_sheet) throw FileError(fmt::format("--sheet: {} is no folder of image files by class", o.data));
   if (o.augment) throw FileError(fmt::format("--augment: {} is no folder of image files by class", o.data));
   auto train = load_set(o.data, data::Split::train), test = load_set(o.data, data::Split::test);
   if (o.chosen_image_size) throw FileError(fmt::format("--image-size: {} has images of one size", o.data));
@@ -152,30 +150,6 @@ TrainData load_data(const TrainOptions& o) {
     test.std = train.std;
   }
   return in_memory(std::move(train), std::move(test), o);
-}
-
-std::vector<std::string> class_report(nn::Module& model, const TrainData& data, std::int64_t batch_size) {
-  const auto counts = train::confusion_matrix(model, *data.test, {.batch_size = batch_size, .workers = data.workers});
-  std::size_t widest = 5;
-  for (const auto& name : data.class_names) widest = std::max(widest, name.size());
-  std::vector<std::string> lines{fmt::format("{:<{}}  images  accuracy", "class", widest)};
-  for (std::size_t c = 0; c < counts.size(); ++c) {
-    std::int64_t all = 0;
-    for (const auto count : counts[c]) all += count;
-    const auto share =
-        all == 0 ? "-" : fmt::format("{:.2f} %", 100 * static_cast<double>(counts[c][c]) / static_cast<double>(all));
-    lines.push_back(fmt::format("{:<{}}  {:>6}  {:>8}", data.class_names[c], widest, all, share));
-  }
-  if (counts.size() > most_shown_classes) return lines;
-  std::string head = fmt::format("{:<{}}", "true\\taken for", std::max<std::size_t>(widest, 14));
-  for (std::size_t c = 0; c < counts.size(); ++c) head += fmt::format(" {:>6}", data.class_names[c].substr(0, 6));
-  lines.push_back(head);
-  for (std::size_t c = 0; c < counts.size(); ++c) {
-    std::string line = fmt::format("{:<{}}", data.class_names[c], std::max<std::size_t>(widest, 14));
-    for (const auto count : counts[c]) line += fmt::format(" {:>6}", count);
-    lines.push_back(line);
-  }
-  return lines;
 }
 
 }  // namespace clnet::tools

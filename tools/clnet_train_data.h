@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "clnet/data.h"
-#include "clnet/nn.h"
 #include "tools/clnet_train_options.h"
 
 namespace clnet::tools {
@@ -30,8 +29,5 @@ struct TrainData {
 
 /// What --data names. Throws FileError.
 TrainData load_data(const TrainOptions& options);
-
-/// The accuracy of each class of a folder of image files, and which was taken for which: a line each.
-std::vector<std::string> class_report(nn::Module& model, const TrainData& data, std::int64_t batch_size);
 
 }  // namespace clnet::tools

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "clnet/data.h"
 #include "clnet/error.h"
 #include "clnet/metrics.h"
 #include "clnet/models.h"
@@ -72,6 +73,17 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
 
 CLI::Validator not_empty(const char* wanted = "a name") {
   return {[=](std::string& text) { return text.empty() ? fmt::format("{} is needed, got nothing", wanted) : ""; }, ""};
+}
+
+/// A file whose ending names a format that is written.
+CLI::Validator picture() {
+  return {[](std::string& text) -> std::string {
+            const auto ending = std::filesystem::path(text).extension();
+            if (ending == ".bmp" || (ending == ".png" && data::reads_images("png"))) return {};
+            return fmt::format("{} does not end in {}", text,
+                               data::reads_images("png") ? ".png or .bmp" : ".bmp: this clnet was built without libpng");
+          },
+          ""};
 }
 
 CLI::Validator metric() {
@@ -200,6 +212,10 @@ void define(CLI::App& app, TrainOptions& o) {
       ->check(not_empty());
   option(group, "--csv", o.csv, "FILE", "a table with a row per epoch; --resume continues it")->check(not_empty());
   option(group, "--plot", o.plot, "FILE", "draw the curves of loss and accuracy (SVG)")->check(not_empty());
+  option(group, "--sheet", o.sheet, "FILE",
+         "the test pictures with the largest loss, of a folder of images (PNG or BMP; default: beside --save, as "
+         "clnet-MODEL-worst.png)")
+      ->check(picture());
   option(group, "--trace", o.trace, "FILE", "the times of all kernels as a Chrome trace, for Perfetto (JSON)")
       ->check(not_empty());
 
@@ -215,7 +231,7 @@ void define(CLI::App& app, TrainOptions& o) {
         "--schedule",     "--decay-steps", "--warmup-steps", "--momentum",       "--nesterov",  "--cycle-momentum",
         "--weight-decay", "--clip-norm",   "--precision",    "--early-stopping", "--save",      "--checkpoint",
         "--log",          "--plot",        "--trace",        "--tensorboard",    "--csv",       "--metrics",
-        "--ema",          "--accumulate"})
+        "--ema",          "--accumulate",  "--sheet"})
     sample->excludes(app.get_option(name));
 }
 
@@ -229,15 +245,21 @@ void complete(TrainOptions& o) {
   o.chosen_image_size = o.image_size.has_value();
   if (!o.image_size) o.image_size = is_large ? 224 : 32;
   if (o.save.empty()) o.save = fmt::format("clnet-{}.safetensors", o.model);
+  o.chosen_sheet = !o.sheet.empty();
+  if (!o.chosen_sheet) {
+    const std::filesystem::path save = o.save;
+    o.sheet = save.parent_path() / (save.stem().string() + (data::reads_images("png") ? "-worst.png" : "-worst.bmp"));
+  }
 }
 
 /// Two of the files that are written, if they are one: the later would replace the earlier.
 std::string file_of_two(const TrainOptions& o) {
-  const std::array<std::pair<const char*, const std::string*>, 6> files{{{"--save", &o.save},
+  const std::array<std::pair<const char*, const std::string*>, 7> files{{{"--save", &o.save},
                                                                          {"--checkpoint", &o.checkpoint},
                                                                          {"--log", &o.log},
                                                                          {"--csv", &o.csv},
                                                                          {"--plot", &o.plot},
+                                                                         {"--sheet", &o.sheet},
                                                                          {"--trace", &o.trace}}};
   const auto place = [](const std::string& file) {
     std::error_code code;

@@ -35,6 +35,8 @@ struct TrainOptions {
   std::uint64_t seed = 1;
 
   std::string save, checkpoint, log, tensorboard, csv, plot, trace;
+  std::string sheet;          ///< given, after parse()
+  bool chosen_sheet = false;  ///< on the command line
   std::int64_t checkpoint_steps = 0;
   bool resume = false;
 

@@ -6,6 +6,7 @@
 #include "clnet/data/batches.h"    // IWYU pragma: export
 #include "clnet/data/dataset.h"    // IWYU pragma: export
 #include "clnet/data/images.h"     // IWYU pragma: export
+#include "clnet/data/mixing.h"     // IWYU pragma: export
 #include "clnet/data/numpy.h"      // IWYU pragma: export
 #include "clnet/data/samplers.h"   // IWYU pragma: export
 #include "clnet/data/table.h"      // IWYU pragma: export

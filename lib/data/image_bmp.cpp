@@ -1,4 +1,4 @@
-// BMP, of Windows 3 and later, without compression.
+// BMP, of Windows 3 and later: uncompressed, or indices in runs.
 #include <fmt/format.h>
 
 #include <array>
@@ -12,7 +12,9 @@ namespace clnet::data {
 namespace {
 
 constexpr std::size_t file_header = 14, least_info_header = 40, masks_end = file_header + 52;
-constexpr std::uint32_t uncompressed = 0, with_masks = 3;
+constexpr std::uint32_t uncompressed = 0, runs_of_8_bits = 1, runs_of_4_bits = 2, with_masks = 3;
+/// Two bytes of a run are 255 pixels at most.
+constexpr std::uint64_t most_bmp_inflation = 128;
 
 class BmpFile {
  public:
@@ -33,11 +35,13 @@ class BmpFile {
       throw Error(fault);
     if (bits_ != 1 && bits_ != 4 && bits_ != 8 && bits_ != 16 && bits_ != 24 && bits_ != 32)
       throw Error(fmt::format("is a BMP of {} bits per pixel, expected 1, 4, 8, 16, 24 or 32", bits_));
-    if (compression_ != uncompressed && !(compression_ == with_masks && (bits_ == 16 || bits_ == 32)))
-      throw Error(fmt::format("is a BMP of compression {}, which is not read", compression_));
+    const bool in_runs = (compression_ == runs_of_8_bits && bits_ == 8) || (compression_ == runs_of_4_bits && bits_ == 4);
+    if (compression_ != uncompressed && !in_runs && !(compression_ == with_masks && (bits_ == 16 || bits_ == 32)))
+      throw Error(fmt::format("is a BMP of compression {} and {} bits, which is not read", compression_, bits_));
     first_ = number(10, 4);
     stride_ = (static_cast<std::uint64_t>(width_) * bits_ + 31) / 32 * 4;
-    const auto needed = stride_ * static_cast<std::uint64_t>(height_);
+    const auto pixels = static_cast<std::uint64_t>(height_ * width_);
+    const auto needed = in_runs ? pixels / most_bmp_inflation : stride_ * static_cast<std::uint64_t>(height_);
     if (first_ > file.size() || file.size() - first_ < needed)
       throw Error(fmt::format("is a damaged BMP: {} bytes of pixels, expected {}",
                               file.size() - std::min<std::size_t>(first_, file.size()), needed));
@@ -69,7 +73,9 @@ class BmpFile {
     return first_ + static_cast<std::size_t>(is_top_down_ ? y : height_ - 1 - y) * stride_;
   }
 
-  Pixels indices() const {
+  Pixels indices() const { return compression_ == uncompressed ? packed_indices() : indices_of_runs(); }
+
+  Pixels packed_indices() const {
     Pixels image{.height = height_, .width = width_, .channels = 1, .bytes = {}};
     image.bytes.reserve(static_cast<std::size_t>(height_ * width_));
     for (std::int64_t y = 0; y < height_; ++y)
@@ -79,6 +85,49 @@ class BmpFile {
         image.bytes.push_back(static_cast<std::uint8_t>((byte >> (8 - bits_ - bit % 8)) & ((1U << bits_) - 1)));
       }
     return image;
+  }
+
+  /// Pixels that are jumped over have index 0.
+  Pixels indices_of_runs() const {
+    constexpr std::uint8_t escape = 0, end_of_row = 0, end_of_image = 1, jump = 2;
+    Pixels image{.height = height_, .width = width_, .channels = 1, .bytes = {}};
+    image.bytes.resize(static_cast<std::size_t>(height_ * width_));
+    auto at = first_;
+    std::int64_t x = 0, y = 0;  // from the bottom
+    const auto next = [&] {
+      if (at >= file_.size()) throw Error("is a damaged BMP: its runs end early");
+      return file_[at++];
+    };
+    const auto put = [&](unsigned index) {
+      if (x >= width_ || y >= height_) throw Error("is a damaged BMP: a run leaves the image");
+      const auto row = is_top_down_ ? y : height_ - 1 - y;
+      image.bytes[static_cast<std::size_t>(row * width_ + x++)] = static_cast<std::uint8_t>(index);
+    };
+    /// Pixel i of a byte that has one or two.
+    const auto part = [&](unsigned byte, unsigned i) { return bits_ == 8 ? byte : i % 2 == 0 ? byte >> 4 : byte & 15U; };
+    for (;;) {
+      const unsigned count = next(), value = next();
+      if (count != escape) {
+        for (unsigned i = 0; i < count; ++i) put(part(value, i));
+      } else if (value == end_of_row) {
+        x = 0;
+        ++y;
+      } else if (value == end_of_image) {
+        return image;
+      } else if (value == jump) {
+        x += next();
+        y += next();
+      } else {
+        // As many pixels as they are, padded to two bytes.
+        const auto begin = at;
+        unsigned byte = 0;
+        for (unsigned i = 0; i < value; ++i) {
+          if (bits_ == 8 || i % 2 == 0) byte = next();
+          put(part(byte, i));
+        }
+        if ((at - begin) % 2 == 1) next();
+      }
+    }
   }
 
   Pixels looked_up(const Pixels& indices) const {

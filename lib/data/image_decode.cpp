@@ -54,9 +54,14 @@ std::string size_fault(std::string_view format, std::uint64_t height, std::uint6
 
 int exif_orientation(std::span<const std::uint8_t> segment) {
   constexpr std::string_view begin("Exif\0\0", 6);
+  if (segment.size() < begin.size() || std::memcmp(segment.data(), begin.data(), begin.size()) != 0) return 1;
+  return tiff_orientation(segment.subspan(begin.size()));
+}
+
+int tiff_orientation(std::span<const std::uint8_t> tiff) {
   constexpr std::uint32_t orientation_tag = 0x112, short_type = 3;
-  if (segment.size() < begin.size() + 8 || std::memcmp(segment.data(), begin.data(), begin.size()) != 0) return 1;
-  const auto tiff = segment.subspan(begin.size());
+  constexpr std::size_t header = 8;
+  if (tiff.size() < header) return 1;
   const bool is_little = tiff[0] == 'I';
   // 0 where the segment ends before.
   const auto number = [&](std::size_t at, std::size_t bytes) {
@@ -136,6 +141,29 @@ bool reads_images(std::string_view format) {
 Array read_image(const std::filesystem::path& path, std::int64_t channels) {
   require_channels(channels);
   return planes_of(with_channels(read_pixels(path, Decoding::colours), channels));
+}
+
+Array read_image16(const std::filesystem::path& path, std::int64_t channels) {
+  require_channels(channels);
+  const auto image = read_pixels(path, Decoding::wide);
+  const bool is_wide = image.channels % 2 == 0;
+  const auto stored = static_cast<std::size_t>(is_wide ? image.channels / 2 : image.channels);
+  Array result(Shape{channels, image.height, image.width}, Dtype::i32, "image");
+  const auto out = result.values<std::int32_t>();
+  const auto plane = static_cast<std::size_t>(image.height * image.width);
+  for (std::size_t i = 0; i < plane; ++i) {
+    constexpr std::uint32_t widened = 257;  // 255 becomes 65535
+    std::array<std::uint32_t, 3> colours{};
+    for (std::size_t c = 0; c < stored; ++c) {
+      const auto at = i * stored + c;
+      colours[c] = is_wide ? std::uint32_t{image.bytes[2 * at]} << 8 | image.bytes[2 * at + 1] : image.bytes[at] * widened;
+    }
+    if (stored == 1) colours[1] = colours[2] = colours[0];
+    if (channels == 1 && stored == 3) colours[0] = luma_of(colours);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c)
+      out[c * plane + i] = static_cast<std::int32_t>(colours[c]);
+  }
+  return result;
 }
 
 Array decode_image(std::span<const std::uint8_t> file, const std::string& name, std::int64_t channels) {

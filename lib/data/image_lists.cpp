@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <system_error>
@@ -12,6 +14,7 @@
 #include "clnet/error.h"
 #include "lib/base/file.h"
 #include "lib/base/input_file.h"
+#include "lib/data/image_changes.h"
 
 namespace clnet::data {
 
@@ -76,6 +79,47 @@ std::vector<std::string> fields_of(std::string_view row, const InputFile& file, 
   return fields;
 }
 
+/// Calls `take(image, fields, line)` for each row of a list, which must have `count` fields: a path from `root` on, and others.
+template <class Take>
+void for_rows(const InputFile& file, const fs::path& csv, const fs::path& root, std::size_t count, const char* expected,
+              const Take& take) {
+  const auto content = file::read(csv, most_list_bytes);
+  const auto begin = root.empty() ? csv.parent_path() : root;
+  std::size_t line = 0;
+  for (std::size_t at = 0; at < content.size();) {
+    auto end = std::min(content.find('\n', at), content.size());
+    auto row = std::string_view(content).substr(at, end - at);
+    at = end + 1;
+    ++line;
+    if (row.ends_with('\r')) row.remove_suffix(1);
+    if (row.empty()) continue;
+    auto fields = fields_of(row, file, line);
+    if (fields.size() != count || fields[0].empty())
+      file.fail(fmt::format("line {}: {} fields, expected {}", line, fields.size(), expected));
+    const auto image = begin / fields[0];
+    std::error_code error;
+    if (!fs::exists(image, error)) {
+      if (line == 1) continue;  // a header
+      file.fail(fmt::format("line {}: there is no file {}", line, in_quotes(image.string())));
+    }
+    take(image, fields, line);
+  }
+}
+
+/// A coordinate of a box.
+float coordinate_of(const std::string& field, const InputFile& file, std::size_t line) {
+  float value = 0;
+  const auto [end, fault] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (fault != std::errc() || end != field.data() + field.size() || !(std::abs(value) <= most_coordinate))
+    file.fail(fmt::format("line {}: {} is no coordinate, at most {}", line, in_quotes(field), most_coordinate));
+  return value;
+}
+
+/// The place of a name among the sorted ones.
+std::int32_t place_of(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<std::int32_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
+}
+
 }  // namespace
 
 Images image_folder(const fs::path& folder, const ImageOptions& options) {
@@ -102,36 +146,50 @@ Images image_folder(const fs::path& folder, const ImageOptions& options) {
 
 Images image_list(const fs::path& csv, const ImageOptions& options, const fs::path& root) {
   const InputFile file(csv);
-  const auto content = file::read(csv, most_list_bytes);
-  const auto begin = root.empty() ? csv.parent_path() : root;
   std::vector<std::pair<fs::path, std::string>> rows;
   std::set<std::string> classes;
-  std::size_t line = 0;
-  for (std::size_t at = 0; at < content.size();) {
-    auto end = std::min(content.find('\n', at), content.size());
-    auto row = std::string_view(content).substr(at, end - at);
-    at = end + 1;
-    ++line;
-    if (row.ends_with('\r')) row.remove_suffix(1);
-    if (row.empty()) continue;
-    const auto fields = fields_of(row, file, line);
-    if (fields.size() != 2 || fields[0].empty() || fields[1].empty())
-      file.fail(fmt::format("line {}: {} fields, expected a path and a class", line, fields.size()));
-    const auto image = begin / fields[0];
-    std::error_code error;
-    if (!fs::exists(image, error)) {
-      if (line == 1) continue;  // a header
-      file.fail(fmt::format("line {}: there is no file {}", line, in_quotes(image.string())));
-    }
-    rows.emplace_back(image, fields[1]);
+  for_rows(file, csv, root, 2, "a path and a class", [&](const fs::path& image, auto& fields, std::size_t line) {
+    if (fields[1].empty()) file.fail(fmt::format("line {}: the class is empty, expected a path and a class", line));
     classes.insert(fields[1]);
-  }
+    rows.emplace_back(image, std::move(fields[1]));
+  });
   if (rows.empty()) file.fail("names no images");
   const std::vector<std::string> names(classes.begin(), classes.end());
   std::vector<Images::File> files;
-  for (auto& [image, name] : rows) {
-    const auto place = std::lower_bound(names.begin(), names.end(), name) - names.begin();
-    files.push_back({.image = std::move(image), .label = static_cast<std::int32_t>(place)});
+  for (auto& [image, name] : rows) files.push_back({.image = std::move(image), .label = place_of(names, name)});
+  return {std::move(files), names, options};
+}
+
+ImageBoxes image_boxes(const fs::path& csv, const ImageOptions& options, const fs::path& root) {
+  const InputFile file(csv);
+  struct Row {
+    std::size_t image = 0;
+    ImageBoxes::Box box;
+    std::string name;
+  };
+  std::vector<ImageBoxes::File> files;
+  std::map<fs::path, std::size_t> places;
+  std::vector<Row> rows;
+  std::set<std::string> classes;
+  const auto* expected = "a path, x1, y1, x2, y2 and a class";
+  for_rows(file, csv, root, 6, expected, [&](const fs::path& image, auto& fields, std::size_t line) {
+    const auto [place, is_new] = places.emplace(image, files.size());
+    if (is_new) files.push_back({.image = image, .boxes = {}});
+    const auto empty = std::count_if(fields.begin() + 1, fields.end(), [](const auto& field) { return field.empty(); });
+    if (empty == 5) return;
+    if (empty > 0) file.fail(fmt::format("line {}: {} empty fields, expected {}, or a path alone", line, empty, expected));
+    const auto at = [&](std::size_t i) { return coordinate_of(fields[i], file, line); };
+    const ImageBoxes::Box box{.x1 = at(1), .y1 = at(2), .x2 = at(3), .y2 = at(4)};
+    if (!(box.x1 < box.x2 && box.y1 < box.y2))
+      file.fail(fmt::format("line {}: a box from {}, {} to {}, {} has no area", line, box.x1, box.y1, box.x2, box.y2));
+    classes.insert(fields[5]);
+    rows.push_back({.image = place->second, .box = box, .name = std::move(fields[5])});
+  });
+  if (files.empty()) file.fail("names no images");
+  const std::vector<std::string> names(classes.begin(), classes.end());
+  for (auto& row : rows) {
+    row.box.label = place_of(names, row.name);
+    files[row.image].boxes.push_back(row.box);
   }
   return {std::move(files), names, options};
 }

@@ -5,7 +5,9 @@
 #if CLNET_HAS_PNG
 #include <fmt/format.h>
 #include <png.h>
+#include <zlib.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstring>
 #endif
@@ -22,6 +24,28 @@ namespace {
 constexpr std::uint64_t most_png_inflation = 1032;
 constexpr png_alloc_size_t most_chunk_bytes = 8 << 20;
 constexpr png_uint_32 most_chunks = 1;  // none is kept: texts, palettes of others, unknown ones
+
+std::size_t big_endian(FileBytes bytes) {
+  std::size_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | bytes[i];
+  return value;
+}
+
+/// Of the first chunk eXIf, which may lie behind the pixels; 1 where there is none, or it is damaged.
+int orientation_of(FileBytes file) {
+  constexpr std::size_t magic = 8, type = 4, around = 12;
+  for (auto left = file.subspan(std::min(magic, file.size())); left.size() >= around;) {
+    const auto length = big_endian(left);
+    if (length > left.size() - around) return 1;
+    const auto typed = left.subspan(type, type + length);
+    if (std::memcmp(typed.data(), "eXIf", type) == 0) {
+      const bool is_whole = ::crc32_z(0, typed.data(), typed.size()) == big_endian(left.subspan(2 * type + length));
+      return is_whole ? tiff_orientation(typed.subspan(type)) : 1;
+    }
+    left = left.subspan(around + length);
+  }
+  return 1;
+}
 
 /// libpng tells of faults by a jump: the functions that it may jump out of have no objects with destructors.
 class PngFile {
@@ -51,13 +75,14 @@ class PngFile {
       throw Error(fmt::format("ends early: {} bytes cannot hold {} x {} pixels", file_.size(), height, width));
     if (!transform(decoding)) fail();
     Pixels image{.height = height, .width = width, .channels = png_get_channels(png_, info_), .bytes = {}};
+    if (decoding == Decoding::wide) image.channels *= 2;
     const auto row = png_get_rowbytes(png_, info_);
     if (row != static_cast<std::size_t>(image.width * image.channels)) throw Error("libpng gives rows of another length");
     image.bytes.resize(row * height);
     std::vector<png_bytep> rows(height);
     for (std::size_t y = 0; y < height; ++y) rows[y] = image.bytes.data() + y * row;
     if (!read_rows(rows.data())) fail();
-    return image;
+    return oriented(std::move(image), orientation_of(file_));
   }
 
  private:
@@ -87,11 +112,13 @@ class PngFile {
 
   bool transform(Decoding decoding) {
     if (setjmp(png_jmpbuf(png_))) return false;
-    if (decoding == Decoding::colours) {
-      png_set_expand(png_);
-      png_set_scale_16(png_);
-    } else {
-      png_set_packing(png_);
+    switch (decoding) {
+      case Decoding::colours:
+        png_set_expand(png_);
+        png_set_scale_16(png_);
+        break;
+      case Decoding::wide: png_set_expand_16(png_); break;
+      case Decoding::indices: png_set_packing(png_); break;
     }
     png_set_strip_alpha(png_);
     png_set_interlace_handling(png_);

@@ -1,10 +1,9 @@
-// Resizing, turning and mirroring of decoded images.
+// Resizing and mirroring of decoded images.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numbers>
 
 #include "clnet/error.h"
 #include "lib/data/pixels.h"
@@ -43,7 +42,8 @@ std::vector<Weights> weights_of(std::int64_t input, double begin, double extent,
   return all;
 }
 
-std::uint8_t rounded(std::int64_t sum) { return static_cast<std::uint8_t>(std::clamp<std::int64_t>(sum >> weight_bits, 0, 255)); }
+/// Weights add up to 2^22, and rounding at most doubles them: sums of bytes have 31 bits.
+std::uint8_t rounded(std::int32_t sum) { return static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255)); }
 
 /// The rows from `top` to before `bottom`.
 Pixels resized_rows(const Pixels& image, const std::vector<Weights>& weights, std::int64_t top, std::int64_t bottom) {
@@ -57,10 +57,10 @@ Pixels resized_rows(const Pixels& image, const std::vector<Weights>& weights, st
     const auto* row = image.bytes.data() + y * image.width * channels;
     for (const auto& at : weights)
       for (std::int64_t c = 0; c < channels; ++c) {
-        std::int64_t sum = std::int64_t{1} << (weight_bits - 1);
+        std::int32_t sum = 1 << (weight_bits - 1);
         const auto* in = row + at.first * channels + c;
         for (const auto weight : at.values) {
-          sum += std::int64_t{*in} * weight;
+          sum += *in * weight;
           in += channels;
         }
         result.bytes.push_back(rounded(sum));
@@ -73,12 +73,12 @@ Pixels resized_columns(const Pixels& image, const std::vector<Weights>& weights)
   const auto height = static_cast<std::int64_t>(weights.size()), row = image.width * image.channels;
   Pixels result{.height = height, .width = image.width, .channels = image.channels, .bytes = {}};
   result.bytes.reserve(static_cast<std::size_t>(height * row));
-  std::vector<std::int64_t> sums(static_cast<std::size_t>(row));
+  std::vector<std::int32_t> sums(static_cast<std::size_t>(row));
   for (const auto& at : weights) {
-    std::fill(sums.begin(), sums.end(), std::int64_t{1} << (weight_bits - 1));
+    std::fill(sums.begin(), sums.end(), 1 << (weight_bits - 1));
     const auto* in = image.bytes.data() + at.first * row;
     for (const auto weight : at.values)
-      for (auto& sum : sums) sum += std::int64_t{*in++} * weight;
+      for (auto& sum : sums) sum += *in++ * weight;
     for (const auto sum : sums) result.bytes.push_back(rounded(sum));
   }
   return result;
@@ -128,34 +128,6 @@ void mirror(Pixels& image) {
     for (std::int64_t x = 0; x < image.width / 2; ++x)
       std::swap_ranges(row + x * channels, row + (x + 1) * channels, row + (image.width - 1 - x) * channels);
   }
-}
-
-Pixels rotated(const Pixels& image, double degrees, std::uint8_t fill, bool smooth) {
-  const double angle = degrees * std::numbers::pi / 180, cosine = std::cos(angle), sine = std::sin(angle);
-  const double middle_y = static_cast<double>(image.height - 1) / 2, middle_x = static_cast<double>(image.width - 1) / 2;
-  auto result = image;
-  auto out = result.bytes.begin();
-  const auto at = [&](std::int64_t y, std::int64_t x, std::int64_t c) {
-    if (y < 0 || y >= image.height || x < 0 || x >= image.width) return fill;
-    return image.bytes[static_cast<std::size_t>((y * image.width + x) * image.channels + c)];
-  };
-  for (std::int64_t y = 0; y < image.height; ++y)
-    for (std::int64_t x = 0; x < image.width; ++x) {
-      const double right = static_cast<double>(x) - middle_x, down = static_cast<double>(y) - middle_y;
-      const double from_x = middle_x + cosine * right - sine * down, from_y = middle_y + sine * right + cosine * down;
-      const auto left = static_cast<std::int64_t>(std::floor(from_x)), top = static_cast<std::int64_t>(std::floor(from_y));
-      const double part_x = from_x - std::floor(from_x), part_y = from_y - std::floor(from_y);
-      for (std::int64_t c = 0; c < image.channels; ++c) {
-        if (!smooth) {
-          *out++ = at(std::llround(from_y), std::llround(from_x), c);
-          continue;
-        }
-        const double above = at(top, left, c) * (1 - part_x) + at(top, left + 1, c) * part_x;
-        const double below = at(top + 1, left, c) * (1 - part_x) + at(top + 1, left + 1, c) * part_x;
-        *out++ = static_cast<std::uint8_t>(std::lround(above * (1 - part_y) + below * part_y));
-      }
-    }
-  return result;
 }
 
 }  // namespace clnet::data

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "clnet/data.h"
 #include "clnet/io.h"
 #include "tests/models/process.h"
 #include "tests/support/temporary.h"
@@ -52,6 +53,23 @@ TEST_CASE("clnet-train: a folder of images by class is split, trained on, and re
   CHECK_THAT(outcome.out, Contains("32 training and 8 test images") && Contains("test accuracy 100.00 %"));
   CHECK_THAT(outcome.out, Contains("green       4  100.00 %") && Contains("red         4  100.00 %"));
   CHECK_THAT(outcome.out, Contains("green               4      0") && Contains("red                 0      4"));
+  // The worst of 8 pictures: 5 in a row, and frames that say they were right.
+  CHECK_THAT(outcome.out, Contains("their pictures, row by row: clnet-mlp-worst."));
+  const bool has_png = clnet::data::reads_images("png");
+  const auto sheet = clnet::data::read_image(place / (has_png ? "clnet-mlp-worst.png" : "clnet-mlp-worst.bmp"));
+  REQUIRE(sheet.shape == clnet::Shape{3, 2 * 194 + 6, 5 * 194 + 6});
+  const auto colour = [&](std::size_t y, std::size_t x) {
+    const auto values = sheet.values<std::uint8_t>();
+    return std::vector<int>{values[y * 976 + x], values[(394 + y) * 976 + x], values[(788 + y) * 976 + x]};
+  };
+  CHECK(colour(0, 0) == std::vector<int>{255, 255, 255});
+  CHECK(colour(7, 7) == std::vector<int>{44, 160, 44});
+  CHECK(colour(11, 11) == std::vector<int>{32, 32, 32});  // above a wide picture
+  const auto first = colour(100, 100);
+  const bool is_red =
+      outcome.out.find("1  ") != std::string::npos && outcome.out.find("red, red, ") < outcome.out.find("green, green, ");
+  CHECK((is_red ? first[0] : first[1]) >= 150);
+  CHECK((is_red ? first[1] : first[0]) == 0);
   // The same for any number of workers.
   const auto weights = content(place / "clnet-mlp.safetensors");
   CHECK(clnet_train(place.path(), on(data.path(), {"--augment", "--normalize", "mean-std", "--workers", "1"})).code == 0);
@@ -69,6 +87,10 @@ TEST_CASE("clnet-train: folders train and test of images") {
   write_square(data / "test" / "blue" / "1.bmp", 0, 0);
   CHECK_THAT(clnet_train(place.path(), on(data.path())).err, Contains("test has other classes than train"));
   fs::remove_all(data / "test" / "blue");
+  CHECK_THAT(clnet_train(place.path(), on(data.path(), {"--sheet", "/nonexistent/a.png"})).err, Contains("--sheet /nonexistent"));
+  if (clnet::data::reads_images("png"))
+    CHECK_THAT(clnet_train(place.path(), on(data.path(), {"--sheet", "a.gif"})).err,
+               Contains("a.gif does not end in .png or .bmp"));
   std::ofstream(data / "train" / "red" / "3.bmp") << "no image";
   CHECK_THAT(clnet_train(place.path(), on(data.path())).err, Contains("train/red/3.bmp: is no PNG, JPEG or BMP"));
   CHECK_THAT(clnet_train(place.path(), on(data / "train" / "red")).err, Contains("holds no dataset"));

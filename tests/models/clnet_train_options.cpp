@@ -43,11 +43,12 @@ TEST_CASE("clnet-train: help and version") {
   const clnet::test::Folder folder;
   const auto help = clnet_train(folder.path(), {"--help"});
   CHECK(help.code == 0);
-  for (const char* option : {"--data",    "--model",      "--epochs",     "--steps",          "--batch-size",   "--optimizer",
-                             "--lr",      "--momentum",   "--nesterov",   "--cycle-momentum", "--weight-decay", "--schedule",
-                             "--seed",    "--no-shuffle", "--normalize",  "--init",           "--save",         "--checkpoint",
-                             "--resume",  "--log",        "--plot",       "--trace",          "--device",       "--precision",
-                             "--metrics", "--ema",        "--accumulate", "--tensorboard",    "--csv",          "Examples:"}) {
+  for (const char* option :
+       {"--data",      "--model",    "--epochs",         "--steps",        "--batch-size", "--optimizer",  "--lr",
+        "--momentum",  "--nesterov", "--cycle-momentum", "--weight-decay", "--schedule",   "--seed",       "--no-shuffle",
+        "--normalize", "--init",     "--save",           "--checkpoint",   "--resume",     "--log",        "--plot",
+        "--trace",     "--device",   "--precision",      "--metrics",      "--ema",        "--accumulate", "--tensorboard",
+        "--csv",       "--sheet",    "Examples:"}) {
     INFO(option);
     CHECK(help.out.find(option) != std::string::npos);
   }
@@ -67,6 +68,7 @@ TEST_CASE("clnet-train: wrong options end with 2") {
   require_refused(2, "--seed", {"--seed", "-1"});
   require_refused(2, "--save and --plot: both are same", {"--plot", "same", "--save", "same"});
   require_refused(2, "--save and --csv: both are same", {"--csv", "same", "--save", "same"});
+  require_refused(2, "--plot and --sheet: both are a.bmp", {"--plot", "a.bmp", "--sheet", "a.bmp"});
   require_refused(2, "'acc' is no metric; known are accuracy", {"--metrics", "f1,acc"});
   require_refused(2, "--ema", {"--ema", "1"});
   require_refused(2, "--accumulate", {"--accumulate", "0"});

@@ -277,6 +277,8 @@ void image_files() {
   write_bmp("./new.bmp", 220);
 #include <recipes/images_predictions_1.inc>
   CHECK(kind == 1);
+  std::ofstream("things.csv") << "flowers/dark/1.bmp,1,1,5,6,spot\nflowers/light/1.bmp,,,,,\n";
+#include <recipes/images_mixtures_and_boxes_1.inc>
 }
 
 void modules() {
@@ -678,7 +680,7 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"own_datasets_1", "own_datasets_2", "own_datasets_workers_1", "own_datasets_several_inputs_1",
         "own_datasets_different_lengths_1", "own_datasets_streams_1"},
        datasets_of_ones_own},
-      {{"images_in_c_1", "images_predictions_1"}, image_files},
+      {{"images_in_c_1", "images_predictions_1", "images_mixtures_and_boxes_1"}, image_files},
       {{"models_1", "models_a_module_of_your_own_1"}, modules},
       {{"training_1", "training_evaluation_1", "training_hooks_1", "training_hooks_2", "training_several_inputs_and_outputs_1"},
        training_by_one_call},

@@ -1,4 +1,4 @@
-// libFuzzer: PNG, JPEG and BMP, as colours and as masks.
+// libFuzzer: PNG, JPEG and BMP, as colours and as masks; lists of images and of boxes.
 #include "clnet/clnet.h"
 #include "tests/readers/input.h"
 
@@ -11,6 +11,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const auto image = is_mask ? clnet::data::read_mask(file.path()) : clnet::data::decode_image({data, size}, "input");
       if (static_cast<std::int64_t>(image.bytes.size()) != image.shape.numel()) std::abort();
       if (!is_mask && image.shape.numel() < most_slow_pixels) clnet::data::resize_image(image, 3, 5);
+    } catch (const clnet::FileError&) {
+    }
+  }
+  try {
+    clnet::data::read_image16(file.path(), 1);
+  } catch (const clnet::FileError&) {
+  }
+  for (const bool has_boxes : {false, true}) {
+    try {
+      if (has_boxes)
+        clnet::data::image_boxes(file.path());
+      else
+        clnet::data::image_list(file.path());
     } catch (const clnet::FileError&) {
     }
   }

@@ -6,6 +6,7 @@
 
 #include "clnet/data.h"
 #include "clnet/error.h"
+#include "lib/data/image_changes.h"
 #include "lib/data/pixels.h"
 #include "tests/support/temporary.h"
 #include "tests/unit/image_files.h"
@@ -14,24 +15,7 @@ namespace clnet::data {
 namespace {
 
 using namespace clnet::test;
-using Bytes = std::vector<std::uint8_t>;
 using Catch::Contains;
-
-Bytes bytes_of(std::string_view digits) {
-  Bytes bytes;
-  for (std::size_t i = 0; i < digits.size(); i += 2)
-    bytes.push_back(static_cast<std::uint8_t>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
-  return bytes;
-}
-
-Pixels pattern(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t begin = 0) {
-  Pixels image{.height = height, .width = width, .channels = channels, .bytes = {}};
-  for (std::int64_t y = 0; y < height; ++y)
-    for (std::int64_t x = 0; x < width; ++x)
-      for (std::int64_t c = 0; c < channels; ++c)
-        image.bytes.push_back(static_cast<std::uint8_t>((x * 37 + y * 59 + c * 83 + begin + x * y * 11) % 256));
-  return image;
-}
 
 Pixels decoded(std::string_view digits, Decoding decoding = Decoding::colours) { return decode(bytes_of(digits), "x", decoding); }
 
@@ -115,6 +99,59 @@ TEST_CASE("images: BMP") {
   }());
 }
 
+TEST_CASE("images: BMP in runs") {
+  check(decoded(rle8_bmp, Decoding::indices), 3, 6, 1, {2, 2, 1, 0, 3, 3, 1, 2, 3, 0, 1, 1, 1, 1, 1, 2, 2, 3});
+  check(decoded(rle4_bmp, Decoding::indices), 3, 6, 1, {2, 0, 0, 3, 1, 3, 1, 2, 3, 0, 1, 2, 1, 2, 1, 2, 1, 2});
+  const auto colours = decoded(rle8_bmp).bytes;
+  CHECK(Bytes(colours.begin(), colours.begin() + 12) == Bytes{0, 255, 0, 0, 255, 0, 255, 0, 0, 10, 20, 30});
+  const auto begin = bytes_of(rle8_bmp).size() - 32;
+  const auto with = [&](const Bytes& runs, std::uint8_t width = 6) {
+    auto file = bytes_of(rle8_bmp);
+    file[18] = width;
+    file.resize(begin);
+    file.insert(file.end(), runs.begin(), runs.end());
+    return decode(file, "x", Decoding::indices);
+  };
+  CHECK(with({0, 1}).bytes == Bytes(18));
+  CHECK_THROWS_WITH(with({7, 1, 0, 1}), Contains("x: is a damaged BMP: a run leaves the image"));
+  CHECK_THROWS_WITH(with({0, 2, 0, 3, 1, 1, 0, 1}), Contains("a run leaves the image"));
+  CHECK_THROWS_WITH(with({0, 5, 1, 1, 1}), Contains("its runs end early"));
+  CHECK_THROWS_WITH(with({6, 1}), Contains("its runs end early"));
+  CHECK_THROWS_WITH(with({0, 1}, 255), Contains("2 bytes of pixels, expected 5"));
+  auto file = bytes_of(rle8_bmp);
+  file[30] = 2;
+  CHECK_THROWS_WITH(decode(file, "x", Decoding::colours), Contains("compression 2 and 8 bits"));
+}
+
+TEST_CASE("images: 16 bits kept") {
+  const Folder folder;
+  const auto read = [&](const Bytes& bytes, std::int64_t channels) {
+    write(folder / "x", bytes);
+    const auto image = read_image16(folder / "x", channels);
+    const auto values = image.values<std::int32_t>();
+    return std::vector<std::int32_t>(values.begin(), values.end());
+  };
+  const auto wide = pattern(4, 5, 3).bytes;
+  for (std::size_t i = 0; i < 20; ++i) {
+    CHECK(read(bytes_of(rgb_bmp), 3)[20 + i] == 257 * wide[3 * i + 1]);
+    CHECK(std::abs(read(bytes_of(rgb_bmp), 1)[i] - 257 * luma(&wide[3 * i])) <= 129);
+  }
+  if (!reads_images("png")) return;
+  CHECK(read(bytes_of(grey16_png), 1) == std::vector<std::int32_t>{0, 257, 32896, 65535, 300, 40000});
+  CHECK(read(bytes_of(grey16_png), 3).size() == 18);
+  CHECK(read(bytes_of(turned_png), 1) == std::vector<std::int32_t>{4 * 257, 257, 5 * 257, 2 * 257, 6 * 257, 3 * 257});
+  CHECK(read(bytes_of(palette_png), 3)[0] == 10 * 257);
+}
+
+TEST_CASE("images: EXIF orientation of PNG") {
+  if (!reads_images("png")) return;
+  check(decoded(turned_png), 3, 2, 1, {4, 1, 5, 2, 6, 3});
+  check(decoded(turned_png, Decoding::indices), 3, 2, 1, {4, 1, 5, 2, 6, 3});
+  auto damaged = bytes_of(turned_png);
+  damaged[60] ^= 1;  // a chunk with a wrong check sum says nothing
+  check(decode(damaged, "x", Decoding::colours), 2, 3, 1, {1, 2, 3, 4, 5, 6});
+}
+
 TEST_CASE("images: the eight orientations") {
   const Pixels image{.height = 2, .width = 3, .channels = 1, .bytes = {1, 2, 3, 4, 5, 6}};
   const std::vector<Bytes> expected{{1, 2, 3, 4, 5, 6}, {3, 2, 1, 6, 5, 4}, {6, 5, 4, 3, 2, 1}, {4, 5, 6, 1, 2, 3},
@@ -125,7 +162,8 @@ TEST_CASE("images: the eight orientations") {
 }
 
 TEST_CASE("images: damage is an error, and costs no memory") {
-  for (const auto digits : {rgb_png, palette_png, grey16_png, turned_jpeg, progressive_jpeg, cmyk_jpeg, rgb_bmp, palette_bmp}) {
+  for (const auto digits : {rgb_png, palette_png, grey16_png, turned_jpeg, progressive_jpeg, cmyk_jpeg, rgb_bmp, palette_bmp,
+                            rle8_bmp, rle4_bmp, turned_png}) {
     const auto whole = bytes_of(digits);
     // Cut anywhere in front of the pixels' last bytes, and with a bit changed anywhere: an error or an image, and nothing else.
     for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -166,12 +204,36 @@ TEST_CASE("images: resizing gives Pillow's bytes") {
   CHECK_THROWS_AS(resize_image(Array(Shape{1, 2, 2}, Dtype::u8), 0, 1), Error);
 }
 
+TEST_CASE("images: what is written is read") {
+  const Folder folder;
+  for (const std::int64_t channels : {1, 3})
+    for (const char* name : {"a.png", "a.bmp"}) {
+      if (!reads_images("png") && std::string_view(name) == "a.png") {
+        CHECK_THROWS_WITH(write_image(folder / name, Array(Shape{1, 1, 1}, Dtype::u8)), Contains("libpng-dev"));
+        continue;
+      }
+      Array image(Shape{channels, 5, 7}, Dtype::u8);
+      for (std::size_t i = 0; i < image.bytes.size(); ++i)
+        image.values<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 31 % 256);
+      write_image(folder / name, image);
+      CHECK(read_image(folder / name, channels).bytes == image.bytes);
+    }
+  CHECK_THROWS_WITH(write_image(folder / "a.gif", Array(Shape{1, 1, 1}, Dtype::u8)), Contains("expected .png or .bmp"));
+  CHECK_THROWS_WITH(write_image(folder / "a.bmp", Array(Shape{2, 1, 1}, Dtype::u8)), Contains("expected u8[1 or 3"));
+  CHECK_THROWS_WITH(write_image(folder / "a.bmp", Array(Shape{3, 0, 1}, Dtype::u8)), Contains("0 x 1 pixels"));
+  CHECK_THROWS_AS(write_image(folder / "none" / "a.bmp", Array(Shape{3, 1, 1}, Dtype::u8)), FileError);
+}
+
 TEST_CASE("images: turning") {
+  const auto turned = [](const Pixels& image, double degrees, std::uint8_t fill, bool smooth) {
+    const Point centre{static_cast<double>(image.width) / 2, static_cast<double>(image.height) / 2};
+    return warped(image, affine_of({.degrees = -degrees}, centre), fill, smooth);
+  };
   const Pixels image{.height = 2, .width = 2, .channels = 1, .bytes = {1, 2, 3, 4}};
-  CHECK(rotated(image, 90, 0, false).bytes == Bytes{2, 4, 1, 3});
-  CHECK(rotated(image, 90, 0, true).bytes == Bytes{2, 4, 1, 3});
-  CHECK(rotated(image, 180, 0, false).bytes == Bytes{4, 3, 2, 1});
-  CHECK(rotated({.height = 1, .width = 3, .channels = 1, .bytes = {1, 2, 3}}, 90, 9, false).bytes == Bytes{9, 2, 9});
+  CHECK(turned(image, 90, 0, false).bytes == Bytes{2, 4, 1, 3});
+  CHECK(turned(image, 90, 0, true).bytes == Bytes{2, 4, 1, 3});
+  CHECK(turned(image, 180, 0, false).bytes == Bytes{4, 3, 2, 1});
+  CHECK(turned({.height = 1, .width = 3, .channels = 1, .bytes = {1, 2, 3}}, 90, 9, false).bytes == Bytes{9, 2, 9});
   auto twice = pattern(3, 5, 3);
   mirror(twice);
   CHECK(twice.bytes[0] == pattern(3, 5, 3).bytes[12]);
@@ -263,6 +325,14 @@ TEST_CASE("images: pairs of image and mask change together") {
   const auto turned = pairs.with({.height = 3, .width = 6, .rotate = 90}).get(0, 3);
   const auto classes = turned[1].values<std::int32_t>();
   CHECK(std::find(classes.begin(), classes.end(), -100) != classes.end());
+  const auto erased = pairs.with({.height = 3, .width = 6, .erase = 1}).get(0, 3);
+  std::int64_t without_class = 0;
+  for (std::size_t i = 0; i < 18; ++i) {
+    if (erased[1].values<std::int32_t>()[i] != -100) continue;
+    ++without_class;
+    for (std::size_t c = 0; c < 3; ++c) CHECK(erased[0].values<float>()[18 * c + i] == 0);
+  }
+  CHECK(without_class > 0);
   CHECK_THROWS_WITH(image_pairs(folder / "images", folder / "masks", 2, options).get(0, 0),
                     Contains("2.bmp: a pixel has the class 2, expected 0 to 1"));
   write(folder / "masks" / "sub" / "2.bmp", bytes_of(bits_bmp));

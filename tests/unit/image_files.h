@@ -1,9 +1,32 @@
 // Small image files that Pillow 13.0.0 wrote, as hexadecimal digits, and what it read of them.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "lib/data/pixels.h"
 
 namespace clnet::test {
+
+using Bytes = std::vector<std::uint8_t>;
+
+inline Bytes bytes_of(std::string_view digits) {
+  Bytes bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    bytes.push_back(static_cast<std::uint8_t>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
+  return bytes;
+}
+
+inline data::Pixels pattern(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t begin = 0) {
+  data::Pixels image{.height = height, .width = width, .channels = channels, .bytes = {}};
+  for (std::int64_t y = 0; y < height; ++y)
+    for (std::int64_t x = 0; x < width; ++x)
+      for (std::int64_t c = 0; c < channels; ++c)
+        image.bytes.push_back(static_cast<std::uint8_t>((x * 37 + y * 59 + c * 83 + begin + x * y * 11) % 256));
+  return image;
+}
 
 /// 5 x 4 pixels with the bytes of pattern(4, 5, 3).
 inline constexpr std::string_view rgb_png =
@@ -176,5 +199,19 @@ inline constexpr std::string_view resized_box =
     "6cb28980905f716a84817b616a6c967e80a6b2687d6b7c8170a6648481697286a69485758992a2978375677d7d7c9256958c"
     "786d77859d8f7b81909fa2977c8b60a75870767c6a5a7a7f9179a37778825d8d5d9f689a8b4e966c878264a37793966a948b"
     "5db07e5ea4718998";
+/// 6 x 3 pixels in runs, stored pixels and a jump; written by hand, and read alike by Pillow.
+inline constexpr std::string_view rle8_bmp =
+    "424d660000000000000046000000280000000600000003000000010008000100000020000000000000000000000004000000"
+    "000000001e140a000000ff0000ff000003020100030102020103000000040102030002010000000302020100000201000203"
+    "0001";
+/// The same with 4 bits.
+inline constexpr std::string_view rle4_bmp =
+    "424d5c0000000000000046000000280000000600000003000000010004000200000016000000000000000000000004000000"
+    "000000001e140a000000ff0000ff00000302010006120000000612301200000001200002020003310001";
+/// 3 x 2 grey pixels from 1 to 6 with a chunk eXIf of orientation 6.
+inline constexpr std::string_view turned_png =
+    "89504e470d0a1a0a0000000d4948445200000003000000020800000000b81f39c60000001a655849664d4d002a0000000800"
+    "0101120003000000010006000000000000d6674b690000001049444154789c63646464646166640400003e000eb44e3f7f00"
+    "00000049454e44ae426082";
 
 }  // namespace clnet::test

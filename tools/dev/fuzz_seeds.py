@@ -30,17 +30,18 @@ def pair(labels, images):
     return struct.pack("<H", len(labels)) + labels + images
 
 
-def png(width, height, colour_type, rows):
+def png(width, height, colour_type, rows, exif=None):
     def chunk(name, content):
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
     header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    extra = chunk(b"eXIf", exif) if exif else b""
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
-def bmp(width, height, bits, palette, rows):
+def bmp(width, height, bits, palette, rows, compression=0):
     start = 54 + len(palette)
-    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, 0, 0, 0, 0, len(palette) // 4, 0)
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, compression, 0, 0, 0, len(palette) // 4, 0)
     return struct.pack("<2sIHHI", b"BM", start + len(rows), 0, 0, start) + header + palette + rows
 
 
@@ -106,6 +107,9 @@ def main():
     }
     seeds["image"] = [
         png(2, 2, 2, b"\0abcdef" * 2), png(3, 1, 0, b"\0abc"), bmp(2, 1, 24, b"", b"abcdef\0\0"), bmp(3, 1, 8, bytes(8), b"\0\1\0\0"), JPEG,
+        bmp(3, 2, 8, bytes(8), b"\3\1\0\0\0\3\0\1\1\0\0\1", 1), bmp(3, 2, 4, bytes(8), b"\3\x10\0\2\1\0\1\x10\0\1", 2),
+        png(3, 2, 0, b"\0abc" * 2, struct.pack(">2sHIHHHIHxxI", b"MM", 42, 8, 1, 0x112, 3, 1, 6, 0)),
+        b".,1,2,3,4,a\n.,,,,,\n", b".,a\n",
     ]
     arrays = [npy("<f4", "(2, 3)", bytes(24)), npy(">i2", "(2,)", b"\1\2\3\4"), npy("|b1", "()", b"\1")]
     seeds["npy"] = arrays

@@ -146,7 +146,7 @@ CONFIG_PAGE = "docs/reference/solvers.md"
 READERS_AND_WRITERS = {
     "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/capability_probe.cpp",
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
-    "lib/data/image_decode.cpp", "lib/data/image_lists.cpp", "lib/data/table.cpp", "lib/data/tokenizer.cpp", "lib/data/wav.cpp",
+    "lib/data/image_decode.cpp", "lib/data/image_lists.cpp", "lib/data/image_write.cpp", "lib/data/table.cpp", "lib/data/tokenizer.cpp", "lib/data/wav.cpp",
     "lib/io/npy.cpp", "lib/io/zip.cpp",
     "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp",
     "lib/io/checkpoint.cpp", "lib/train/event_file.cpp", "lib/train/log_hooks.cpp", "tools/clnet_bench.cpp",
@@ -222,16 +222,17 @@ ignored.
 
 ## Data
 
-clnet reads these files. It writes `.npy`, `.npz`, WAV and tokenizers, too.
+clnet reads these files. It also writes `.npy`, `.npz`, WAV, PNG, BMP and tokenizers.
 
 | file | layout | checks |
 |---|---|---|
 | `*-images-idx3-ubyte`, also `.gz` | IDX: magic number `{image_magic}`, count, rows, columns (big-endian), bytes | magic number, sizes, nothing behind the end |
 | `*-labels-idx1-ubyte`, also `.gz` | IDX: magic number `{label_magic}`, count, bytes | the same; as many labels as images; labels below the number of classes |
 | `data_batch_*.bin`, `test_batch.bin` | CIFAR-10: records of 1 label and 3x32x32 bytes | whole records, labels 0 to 9, at most {cifar_bytes} |
-| PNG, JPEG | as libpng and libjpeg-turbo read them; EXIF orientation in JPEG | sizes, a whole file, at most 2^27 pixels and {image_bytes} |
-| BMP | headers from 40 bytes, 1 to 32 bits per pixel, uncompressed | the same |
+| PNG, JPEG | as libpng and libjpeg-turbo read them; EXIF orientation | sizes, a whole file, at most 2^27 pixels and {image_bytes} |
+| BMP | headers from 40 bytes, 1 to 32 bits per pixel, uncompressed or in runs of indices | the same |
 | a list of images (CSV) | rows of a path and a class, in quotes where they hold commas | two fields, a file at each path, at most {list_bytes} |
+| a list of boxes (CSV) | rows of a path, x1, y1, x2, y2 and a class, or a path and five empty fields | the same with six fields; coordinates to 10^6, boxes with an area |
 | a text | bytes of any encoding | no zero byte, at most {text_bytes} |
 | `*.npy` | NumPy's format 1.0, 2.0 or 3.0: magic, version, header (a dict), data | a header of at most {npy_header_bytes} with known keys, sizes, nothing behind the data |
 | `*.npz` | a zip archive of `.npy` members, stored or deflated, zip64 | each name once, members apart, sizes, CRC-32; the arrays take at most 16 GiB of memory |
@@ -269,6 +270,7 @@ behind those that did not succeed. A file above {notes_bytes} begins anew.
 | `clnet-train --tensorboard DIR`, `train::tensorboard()` | `events.out.tfevents.*`: records of TFRecord with masked CRC-32C, `Event` messages | TensorBoard; a resumed run adds a file |
 | `clnet-train --csv FILE`, `train::csv()` | a line of names, a row per epoch | a resumed run, which keeps the rows that its checkpoint covers; at most 256 MiB |
 | `clnet-train --plot FILE` | SVG | |
+| `clnet-train --sheet FILE` | PNG, or BMP by the ending | |
 | `CLNET_TRACE`, `clnet-train --trace FILE` | Chrome's trace events (JSON), complete after each write | [Perfetto](https://ui.perfetto.dev) |
 
 `CLNET_KERNEL_DIR` names a folder of kernels in OpenCL C that replace the built-in ones, at most {kernel_bytes} each.
