@@ -46,6 +46,8 @@ class SampleRandom {
   std::uint64_t next();
   /// 0..count-1, each equally likely.
   std::uint64_t below(std::uint64_t count);
+  /// Above 0 and below 1.
+  double inside_unit() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
 
  private:
   std::uint64_t state_;

@@ -15,23 +15,20 @@ namespace {
 
 constexpr std::int64_t most_classes = 1'000'000;
 
-/// Above 0 and below 1.
-double open_uniform(SampleRandom& random) { return (static_cast<double>(random.next() >> 12) + 0.5) * 0x1p-52; }
-
 double standard_normal(SampleRandom& random) {
-  const double radius = std::sqrt(-2 * std::log(open_uniform(random)));
-  return radius * std::cos(2 * std::numbers::pi * open_uniform(random));
+  const double radius = std::sqrt(-2 * std::log(random.inside_unit()));
+  return radius * std::cos(2 * std::numbers::pi * random.inside_unit());
 }
 
 /// The logarithm of a number with the density x^(alpha - 1) e^-x (Marsaglia, Tsang: A simple method for generating gamma
 /// variables, 2000). Logarithms, as small alphas give numbers near 0.
 double log_gamma_variate(SampleRandom& random, double alpha) {
-  if (alpha < 1) return log_gamma_variate(random, alpha + 1) + std::log(open_uniform(random)) / alpha;
+  if (alpha < 1) return log_gamma_variate(random, alpha + 1) + std::log(random.inside_unit()) / alpha;
   const double d = alpha - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   for (;;) {
     const double x = standard_normal(random), v = std::pow(1 + c * x, 3);
     if (v <= 0) continue;
-    if (std::log(open_uniform(random)) < 0.5 * x * x + d - d * v + d * std::log(v)) return std::log(d * v);
+    if (std::log(random.inside_unit()) < 0.5 * x * x + d - d * v + d * std::log(v)) return std::log(d * v);
   }
 }
 

@@ -18,9 +18,6 @@
 namespace clnet::data {
 namespace {
 
-/// Above 0 and below 1.
-double open_uniform(SampleRandom& random) { return (static_cast<double>(random.next() >> 12) + 0.5) * 0x1p-52; }
-
 SampleRandom sampler_random(std::uint64_t seed, std::uint64_t epoch) {
   constexpr std::int64_t of_the_sampler = -2;
   return {seed, epoch, of_the_sampler};
@@ -31,7 +28,7 @@ std::vector<std::int64_t> drawn_again(const std::vector<double>& sums, std::int6
   order.reserve(static_cast<std::size_t>(samples));
   for (std::int64_t i = 0; i < samples; ++i)
     // The product may round up to the whole sum, behind which there is nothing.
-    order.push_back(std::upper_bound(sums.begin(), std::prev(sums.end()), open_uniform(random) * sums.back()) - sums.begin());
+    order.push_back(std::upper_bound(sums.begin(), std::prev(sums.end()), random.inside_unit() * sums.back()) - sums.begin());
   return order;
 }
 
@@ -39,7 +36,7 @@ std::vector<std::int64_t> drawn_again(const std::vector<double>& sums, std::int6
 std::vector<std::int64_t> drawn_once(const std::vector<double>& weights, std::int64_t samples, SampleRandom random) {
   std::vector<std::pair<double, std::int64_t>> keys;
   for (std::size_t i = 0; i < weights.size(); ++i)
-    if (const double chance = std::log(open_uniform(random)); weights[i] > 0)
+    if (const double chance = std::log(random.inside_unit()); weights[i] > 0)
       keys.emplace_back(-chance / weights[i], static_cast<std::int64_t>(i));
   std::sort(keys.begin(), keys.end());
   std::vector<std::int64_t> order;
