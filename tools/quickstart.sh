@@ -11,7 +11,7 @@ set -eu
 packages="
   g++ cmake ninja-build pkg-config
   opencl-headers opencl-clhpp-headers ocl-icd-opencl-dev pocl-opencl-icd libclblast-dev
-  nlohmann-json3-dev libcli11-dev libfmt-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev
+  nlohmann-json3-dev libcli11-dev libfmt-dev libprotozero-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev
   dataset-fashion-mnist"
 # What the tests need besides.
 test_packages=catch2

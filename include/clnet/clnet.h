@@ -17,6 +17,7 @@
 #include "clnet/metrics.h"
 #include "clnet/models.h"
 #include "clnet/nn.h"
+#include "clnet/onnx.h"
 #include "clnet/ops.h"
 #include "clnet/optim.h"
 #include "clnet/shape.h"

@@ -18,7 +18,7 @@ FLOORS = {
     "exec": 3,
     "ops": 4,
     "autograd": 5,
-    "nn": 6, "optim": 6, "data": 6, "train": 6, "io": 6, "metrics": 6,
+    "nn": 6, "optim": 6, "data": 6, "train": 6, "io": 6, "metrics": 6, "onnx": 6,
     "tools": 7, "tests": 7,
 }
 # The folders of lib/exec in the order of an evaluation: each includes only what lies before it. Files outside of the folders
@@ -39,6 +39,7 @@ HEADERS = {
     "compile.h": "exec",
     "kernel.h": "ops", "ops.h": "ops",
     "checkpoint.h": "io", "data.h": "data", "decode.h": "nn", "hooks.h": "train", "io.h": "io", "metrics.h": "metrics",
+    "onnx.h": "onnx",
     "models.h": "nn", "nn.h": "nn", "optim.h": "optim", "train.h": "train",
     "clnet.h": "tools",
 }

@@ -1,0 +1,107 @@
+// Networks in ONNX files (https://onnx.ai): they run, train, and are saved again as any other module.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/nn/module.h"
+#include "clnet/tensor.h"
+
+namespace clnet::onnx {
+
+/// A tensor or a sequence of such, with ONNX's element type ("float", "int64", "uint16", ...). clnet's dtypes store the types
+/// that it lacks: i32 has int16 and uint16, i64 has uint32 and uint64.
+struct Value {
+  Tensor tensor;
+  std::string type = {};
+  bool is_sequence = false;
+  std::vector<Value> elements = {};
+
+  Value() = default;
+  Value(Tensor value) : tensor(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+};
+
+/// An input or output of a network.
+struct ValueInfo {
+  std::string name;
+  std::string type;                  ///< of the elements; empty: the file does not say
+  std::vector<std::string> extents;  ///< numbers, names of extents that each run binds, or "?"
+  bool is_known_rank = false;        ///< whether the file says how many extents there are
+  bool is_sequence = false;
+  bool optional = false;  ///< an input with a value in the file
+};
+
+/// An operator that this library lacks.
+struct MissingOperator {
+  std::string operation;   ///< "Foo", or "com.example.Foo" of another domain
+  std::int64_t opset = 0;  ///< the operator set that the file asks for
+  std::string node;        ///< the node's name, or its number
+
+  bool operator==(const MissingOperator&) const = default;
+};
+
+struct LoadOptions {
+  bool f64_as_f32 = false;  ///< computes in f32 what the file has in double
+  /// Batch norm normalizes by the file's statistics in training, too, and leaves them as they are.
+  bool freeze_statistics = false;
+};
+
+/// A network from an ONNX file. Initializers are parameters under their own names, where dots make groups as in PyTorch's
+/// state_dict(). Statistics of batch norm, integers and single numbers are buffers. Shapes, axes and the like belong to the
+/// graph.
+///
+/// In training (train(), the state after load() is inference) BatchNormalization and Dropout behave as in training.
+class CLNET_API Model : public nn::Module {
+ public:
+  Model(const Model& other);
+  Model& operator=(const Model& other) = delete;
+
+  const std::vector<ValueInfo>& inputs() const;
+  const std::vector<ValueInfo>& outputs() const;
+  /// Operators that are missing. A run of a network that has some throws Unsupported before it computes anything.
+  const std::vector<MissingOperator>& missing_operators() const;
+  /// The format's version, the operator sets by domain ("" is ONNX's own), and the program that wrote the file.
+  std::int64_t ir_version() const;
+  const std::vector<std::pair<std::string, std::int64_t>>& opsets() const;
+  const std::string& producer() const;
+  /// How many nodes there are of each operator, by name.
+  std::vector<std::pair<std::string, std::int64_t>> operators() const;
+
+  /// The first output for the only input that the file has no value of. Throws Error where there are more.
+  Tensor forward(const Tensor& x) override;
+  /// All outputs, in order, for inputs in order; an undefined tensor leaves an optional one out. Throws ShapeError, DtypeError or
+  /// Error for inputs that do not fit, and for nodes, whose name and operator the text has.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+  /// The same with types and sequences.
+  std::vector<Value> run_values(const std::vector<Value>& inputs);
+  /// Called before each node; what it throws ends the run. For time limits.
+  void set_check(std::function<void()> check);
+
+  std::string kind() const override { return "onnx::Model"; }
+
+ private:
+  struct Loaded;
+  struct Held;
+  friend CLNET_API Model load(const std::filesystem::path& path, const LoadOptions& options);
+  explicit Model(std::shared_ptr<Loaded> loaded);
+  std::vector<Value> results_of(const std::vector<Value>& inputs);
+
+  std::shared_ptr<Loaded> loaded_;
+  std::shared_ptr<Held> held_;
+};
+
+/// Reads a file of operator sets 7 to 27. Throws FileError, with path and reason, for a file that is damaged or no ONNX model.
+CLNET_API Model load(const std::filesystem::path& path, const LoadOptions& options = {});
+
+/// Reads a TensorProto or a SequenceProto from a .pb file, as the conformance tests of ONNX have them. Throws FileError.
+CLNET_API Value load_tensor(const std::filesystem::path& path, bool sequence = false);
+/// Writes a TensorProto, or a SequenceProto of tensors.
+CLNET_API void save_tensor(const std::filesystem::path& path, const Value& value, const std::string& name = {});
+
+}  // namespace clnet::onnx

@@ -1,0 +1,322 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "clnet/error.h"
+#include "clnet/onnx.h"
+#include "clnet/ops/elementwise.h"
+#include "lib/base/file.h"
+#include "lib/base/input_file.h"
+#include "lib/onnx/program.h"
+#include "lib/onnx/runner.h"
+
+namespace clnet::onnx {
+namespace {
+
+/// A part of a name before a dot: it has parameters, buffers and further parts.
+struct Group : nn::Module {
+  std::map<std::string, std::shared_ptr<Group>> groups;
+  std::set<std::string> names;
+
+  std::shared_ptr<Group> group(const std::string& name) {
+    auto& found = groups[name];
+    if (!found) {
+      found = std::make_shared<Group>();
+      add(name, found);
+    }
+    return found;
+  }
+  using nn::Module::add_buffer;
+  using nn::Module::add_parameter;
+};
+
+/// Where an initializer goes.
+enum class Place : std::uint8_t { parameter, buffer, graph };
+
+/// What the nodes of a graph, and of graphs within, read an initializer for.
+struct Roles {
+  std::map<std::string_view, std::set<Role>> of;
+
+  void add(const Program& program, const std::set<std::string_view>& shadowed = {}) {
+    for (const auto& instruction : program.instructions) {
+      const auto& node = *instruction.node;
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        if (node.inputs[i].empty() || shadowed.contains(node.inputs[i])) continue;
+        auto role = Role::data;
+        if (instruction.op && !instruction.op->roles.empty())
+          role = instruction.op->roles[std::min(i, instruction.op->roles.size() - 1)];
+        of[node.inputs[i]].insert(role);
+      }
+      for (const auto& body : instruction.graphs) {
+        auto inner = shadowed;
+        for (const auto slot : body->inputs) inner.insert(body->names[static_cast<std::size_t>(slot)]);
+        add(*body, inner);
+      }
+    }
+  }
+};
+
+Place place_of(const TensorData& data, const std::set<Role>& roles) {
+  // Whether it has few elements, and one.
+  std::int64_t count = 1;
+  for (const auto extent : data.dims) count = std::min<std::int64_t>(count * std::clamp<std::int64_t>(extent, 0, 65), 65);
+  if (!roles.empty() && std::all_of(roles.begin(), roles.end(), [](auto role) { return role == Role::structure; }))
+    return Place::graph;
+  if (roles.contains(Role::structure)) return Place::graph;
+  if (roles.contains(Role::statistic)) return Place::buffer;
+  if (!is_floating(data.type)) return count <= 64 ? Place::graph : Place::buffer;
+  if (roles.contains(Role::weight) || count > 1) return Place::parameter;
+  return Place::graph;
+}
+
+std::string type_name(const TypeInfo& type) {
+  const auto* inner = &type;
+  while (inner->inner) inner = inner->inner.get();
+  return inner->element == ElementType::undefined ? std::string() : std::string(to_string(inner->element));
+}
+
+ValueInfo info_of(const TypedName& of, bool optional) {
+  ValueInfo out;
+  out.name = of.name;
+  out.type = type_name(of.type);
+  out.is_sequence = of.type.kind == TypeInfo::Kind::sequence;
+  out.optional = optional;
+  out.is_known_rank = of.type.shape.has_value();
+  if (of.type.shape)
+    for (const auto& extent : *of.type.shape)
+      out.extents.push_back(extent.value               ? std::to_string(*extent.value)
+                            : extent.parameter.empty() ? std::string("?")
+                                                       : std::string(extent.parameter));
+  return out;
+}
+
+/// The type of a value that a program gives, as the file declares it or as its dtype is.
+ElementType type_of_given(const Value& value, ElementType declared) {
+  if (!value.type.empty())
+    for (int i = 1; i <= static_cast<int>(ElementType::i2); ++i)
+      if (to_string(static_cast<ElementType>(i)) == value.type) return static_cast<ElementType>(i);
+  if (declared != ElementType::undefined && dtype_of(declared) == value.tensor.dtype()) return declared;
+  return type_of(value.tensor.dtype());
+}
+
+RunValue run_value(const Value& value, ElementType declared) {
+  if (!value.is_sequence) return value.tensor.defined() ? RunValue(value.tensor, type_of_given(value, declared)) : RunValue();
+  std::vector<RunValue> elements;
+  for (const auto& element : value.elements) elements.push_back(run_value(element, declared));
+  return RunValue::sequence(std::move(elements));
+}
+
+Value value_of(const RunValue& value) {
+  Value out;
+  if (value.is_sequence()) {
+    out.is_sequence = true;
+    for (const auto& element : value.elements()) out.elements.push_back(value_of(element));
+  } else if (value.is_there()) {
+    out.tensor = value.tensor();
+    out.type = to_string(value.type());
+  }
+  return out;
+}
+
+}  // namespace
+
+struct Model::Loaded {
+  ModelFile file;
+  LoadOptions options;
+  std::shared_ptr<const Program> program;
+  std::vector<MissingOperator> missing;
+  std::vector<ValueInfo> inputs, outputs;
+  std::vector<std::pair<std::string, std::int64_t>> opsets;
+  std::string producer;
+  std::unique_ptr<Constants> constants;
+};
+
+/// A clone has its own.
+struct Model::Held {
+  std::vector<std::pair<const TensorData*, nn::Parameter>> parameters;
+  std::function<void()> check = [] {};
+};
+
+Model::Model(const Model& other) : Module(other), loaded_(other.loaded_), held_(nn::detail::shared_or_cloned(other.held_)) {}
+
+Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_(std::make_shared<Held>()) {
+  const auto& file = loaded_->file;
+  Roles roles;
+  roles.add(*loaded_->program);
+  std::map<std::string, std::shared_ptr<Group>> groups;
+  std::set<std::string> own;
+  for (const auto& data : file.graph.initializers) {
+    const auto place = place_of(data, roles.of[data.name]);
+    if (place == Place::graph) {
+      loaded_->constants->of(data);  // a damaged one is an error of load()
+      continue;
+    }
+    auto host = content_of(data, file.folder, file.name);
+    if (host.type == ElementType::f64 && loaded_->options.f64_as_f32)
+      host = HostTensor::of(ElementType::f32, host.shape, host.numbers());
+    const Tensor value = to_tensor(host);
+    // "layer1.0.conv1.weight" lies in the groups layer1, 0 and conv1.
+    const std::string name(data.name);
+    const auto dot = name.find('.');
+    const bool plain = dot == std::string::npos;
+    const bool parted = !plain && dot > 0 && name.back() != '.' && name.find("..") == std::string::npos;
+    const auto take = [&](auto& module, std::string last) {
+      return place == Place::parameter ? module.add_parameter(last, value) : module.add_buffer(last, value);
+    };
+    std::optional<nn::Parameter> parameter;
+    if (!parted) {
+      auto last = name.empty() ? std::string("unnamed") : name;
+      std::replace(last.begin(), last.end(), '.', '_');
+      while (!own.insert(last).second) last += "_";
+      parameter = place == Place::parameter ? add_parameter(last, value) : add_buffer(last, value);
+    } else {
+      auto& first = groups[name.substr(0, dot)];
+      if (!first) {
+        first = std::make_shared<Group>();
+        auto group_name = name.substr(0, dot);
+        while (!own.insert(group_name).second) group_name += "_";
+        add(group_name, first);
+      }
+      auto group = first;
+      auto rest = name.substr(dot + 1);
+      for (auto at = rest.find('.'); at != std::string::npos; at = rest.find('.')) {
+        group = group->group(rest.substr(0, at));
+        rest = rest.substr(at + 1);
+      }
+      while (!group->names.insert(rest).second || group->groups.contains(rest)) rest += "_";
+      parameter = take(*group, rest);
+    }
+    held_->parameters.emplace_back(&data, *parameter);
+  }
+  inference();
+}
+
+const std::vector<ValueInfo>& Model::inputs() const { return loaded_->inputs; }
+const std::vector<ValueInfo>& Model::outputs() const { return loaded_->outputs; }
+const std::vector<MissingOperator>& Model::missing_operators() const { return loaded_->missing; }
+std::int64_t Model::ir_version() const { return loaded_->file.ir_version; }
+const std::vector<std::pair<std::string, std::int64_t>>& Model::opsets() const { return loaded_->opsets; }
+const std::string& Model::producer() const { return loaded_->producer; }
+
+std::vector<std::pair<std::string, std::int64_t>> Model::operators() const {
+  std::map<std::string, std::int64_t> counts;
+  for (const auto& node : loaded_->file.graph.nodes)
+    ++counts[node.domain.empty() ? std::string(node.op_type) : fmt::format("{}.{}", node.domain, node.op_type)];
+  return {counts.begin(), counts.end()};
+}
+
+void Model::set_check(std::function<void()> check) {
+  held_->check = check ? std::move(check) : [] {};
+}
+
+std::vector<Value> Model::run_values(const std::vector<Value>& inputs) {
+  return called(*this, [&](Model& self) { return self.results_of(inputs); });
+}
+
+std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
+  const auto& loaded = *loaded_;
+  if (!loaded.missing.empty()) {
+    const auto& first = loaded.missing.front();
+    throw clnet::Unsupported(fmt::format(
+        "{}: operator {} of set {} (node {}) is not supported{}", loaded.file.name, in_quotes(first.operation), first.opset,
+        in_quotes(first.node), loaded.missing.size() > 1 ? fmt::format(", nor are {} others", loaded.missing.size() - 1) : ""));
+  }
+  const auto& declared = loaded.file.graph.inputs;
+  if (inputs.size() > declared.size())
+    throw Error(fmt::format("{}: got {} inputs, the network has {}", loaded.file.name, inputs.size(), declared.size()));
+  std::vector<RunValue> values;
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    auto value = i < inputs.size() ? run_value(inputs[i], declared[i].type.element) : RunValue();
+    if (!value.is_there() && !loaded.inputs[i].optional)
+      throw Error(fmt::format("{}: input {} is missing", loaded.file.name, in_quotes(declared[i].name)));
+    values.push_back(std::move(value));
+  }
+  Runner::Held held;
+  for (const auto& [data, parameter] : held_->parameters) held.emplace(data, RunValue(parameter));
+  Runner runner(held, *loaded.constants,
+                {.training = training(),
+                 .f64_as_f32 = loaded.options.f64_as_f32,
+                 .freeze_statistics = loaded.options.freeze_statistics,
+                 .check = held_->check});
+  std::vector<Value> out;
+  for (const auto& value : runner.run(*loaded.program, values)) out.push_back(value_of(value));
+  return out;
+}
+
+std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> out;
+  for (auto& value : run_values({inputs.begin(), inputs.end()})) {
+    if (value.is_sequence) throw Error(fmt::format("{}: an output is a sequence: run_values() returns it", loaded_->file.name));
+    out.push_back(std::move(value.tensor));
+  }
+  return out;
+}
+
+Tensor Model::forward(const Tensor& x) {
+  std::vector<Tensor> given(inputs().size());
+  int missing = 0;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (!inputs()[i].optional && ++missing == 1) given[i] = x;
+  if (missing != 1) throw Error(fmt::format("{}: the network has {} inputs; use run()", loaded_->file.name, missing));
+  auto results = results_of({given.begin(), given.end()});
+  if (results.empty() || !results[0].tensor.defined())
+    throw Error(fmt::format("{}: the first output is no tensor", loaded_->file.name));
+  return std::move(results[0].tensor);
+}
+
+namespace {
+
+constexpr std::int64_t oldest = 1, newest = 27;
+
+}  // namespace
+
+Model load(const std::filesystem::path& path, const LoadOptions& options) {
+  auto loaded = std::make_shared<Model::Loaded>();
+  loaded->file = read_model(path);
+  loaded->options = options;
+  auto& file = loaded->file;
+  for (const auto& [domain, version] : file.opsets) {
+    if (domain.empty() && (version < oldest || version > newest))
+      throw FileError(fmt::format("{}: operator set {} of ONNX; {} to {} are read", file.name, version, oldest, newest));
+    loaded->opsets.emplace_back(domain, version);
+  }
+  loaded->producer = file.producer;
+  if (!file.producer_version.empty()) loaded->producer += fmt::format(" {}", file.producer_version);
+  loaded->program = resolve(file, loaded->missing);
+  std::set<std::string_view> initialized;
+  for (const auto& data : file.graph.initializers) initialized.insert(data.name);
+  for (const auto& input : file.graph.inputs) loaded->inputs.push_back(info_of(input, initialized.contains(input.name)));
+  for (const auto& output : file.graph.outputs) loaded->outputs.push_back(info_of(output, false));
+  loaded->constants = std::make_unique<Constants>(file, options.f64_as_f32);
+  return Model(std::move(loaded));
+}
+
+namespace {
+
+Value value_of(const TensorData& data, const std::string& name) {
+  const auto host = content_of(data, {}, name);
+  Value out(to_tensor(host));
+  out.type = to_string(host.type);
+  return out;
+}
+
+constexpr std::uint64_t largest_tensor = std::uint64_t{1} << 31;
+
+}  // namespace
+
+Value load_tensor(const std::filesystem::path& path, bool sequence) {
+  auto bytes = file::read(path, largest_tensor);
+  if (!sequence) {
+    const auto file = read_tensor(std::move(bytes), path.string());
+    return value_of(file.tensor, path.string());
+  }
+  Value out;
+  out.is_sequence = true;
+  const auto file = read_sequence(std::move(bytes), path.string());
+  for (const auto& tensor : file.tensors) out.elements.push_back(value_of(tensor, path.string()));
+  return out;
+}
+
+}  // namespace clnet::onnx

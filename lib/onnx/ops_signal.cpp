@@ -1,0 +1,7 @@
+#include "lib/onnx/operators.h"
+
+namespace clnet::onnx {
+
+std::vector<Operator> signal_operators() { return {}; }
+
+}  // namespace clnet::onnx

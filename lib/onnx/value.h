@@ -1,0 +1,63 @@
+// What a name of an ONNX graph stands for while the graph runs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "clnet/nn/parameter.h"
+#include "clnet/tensor.h"
+#include "lib/onnx/host_tensor.h"
+
+namespace clnet::onnx {
+
+/// A tensor with ONNX's element type, a sequence of such, or nothing: an optional input that was left out.
+///
+/// A tensor is on the device, on the host, or both. What is on the host depends neither on data nor on parameters: constants, and
+/// shapes with all that is computed from them.
+class RunValue {
+ public:
+  RunValue() = default;
+  RunValue(Tensor tensor, ElementType type, bool constant = false)
+      : type_(type), constant_(constant), tensor_(std::move(tensor)) {}
+  explicit RunValue(Tensor tensor) : type_(type_of(tensor.dtype())), tensor_(std::move(tensor)) {}
+  explicit RunValue(std::shared_ptr<const HostTensor> host) : type_(host->type), constant_(true), host_(std::move(host)) {}
+  explicit RunValue(HostTensor host) : RunValue(std::make_shared<const HostTensor>(std::move(host))) {}
+  explicit RunValue(nn::Parameter parameter) : RunValue(parameter.value(), type_of(parameter.dtype())) {
+    parameter_ = std::move(parameter);
+  }
+  static RunValue sequence(std::vector<RunValue> elements) {
+    RunValue out;
+    out.sequence_ = std::make_shared<const std::vector<RunValue>>(std::move(elements));
+    return out;
+  }
+
+  bool is_there() const { return sequence_ || host_ || tensor_.defined(); }
+  bool is_sequence() const { return sequence_ != nullptr; }
+  const std::vector<RunValue>& elements() const { return *sequence_; }
+
+  ElementType type() const { return type_; }
+  const Shape& shape() const { return host_ ? host_->shape : tensor_.shape(); }
+  /// On the device; made from the host's copy at the first call.
+  const Tensor& tensor() const {
+    if (!tensor_.defined()) tensor_ = to_tensor(*host_);
+    return tensor_;
+  }
+  /// Null: not on the host.
+  const std::shared_ptr<const HostTensor>& host() const { return host_; }
+  /// Whether it depends neither on data nor on parameters.
+  bool is_constant() const { return constant_; }
+  void set_constant() { constant_ = true; }
+  /// The initializer behind it, where the module trains or follows it.
+  const std::optional<nn::Parameter>& parameter() const { return parameter_; }
+
+ private:
+  ElementType type_ = ElementType::undefined;
+  bool constant_ = false;
+  std::shared_ptr<const HostTensor> host_;
+  mutable Tensor tensor_;
+  std::shared_ptr<const std::vector<RunValue>> sequence_;
+  std::optional<nn::Parameter> parameter_;
+};
+
+}  // namespace clnet::onnx

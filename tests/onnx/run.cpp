@@ -1,0 +1,206 @@
+// Networks from ONNX files: what they compute, and that they train, are saved, and run under compile().
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "clnet/onnx.h"
+#include "tests/onnx/builder.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using namespace clnet::test;
+
+namespace {
+
+onnx::Model loaded(const Builder& builder, std::int64_t opset = 18, const onnx::LoadOptions& options = {}) {
+  const Folder folder;
+  return onnx::load(folder.write("model.onnx", builder.model(opset)), options);
+}
+
+/// Two layers: relu(x W + b), then Gemm with a transposed weight.
+Builder perceptron() {
+  Builder b;
+  b.initializer("first.weight", {2, 3}, {1, -1, 0.5, 2, 0.25, -0.5}).initializer("first.bias", {3}, {0.5, 0, -1});
+  b.initializer("second.weight", {2, 3}, {1, 2, 3, -1, 0, 1}).initializer("second.bias", {2}, {0.125, -0.25});
+  b.input("x", Type::f32, {-1, 2}).output("y");
+  b.node("MatMul", {"x", "first.weight"}, {"product"}).node("Add", {"product", "first.bias"}, {"sum"});
+  b.node("Relu", {"sum"}, {"hidden"});
+  b.node("Gemm", {"hidden", "second.weight", "second.bias"}, {"y"}, {attribute("transB", std::int64_t{1})});
+  return b;
+}
+
+std::vector<double> perceptron_of(double x0, double x1) {
+  const double w[2][3] = {{1, -1, 0.5}, {2, 0.25, -0.5}}, b[3] = {0.5, 0, -1}, v[2][3] = {{1, 2, 3}, {-1, 0, 1}},
+               c[2] = {0.125, -0.25};
+  std::vector<double> y{c[0], c[1]};
+  for (int j = 0; j < 3; ++j) {
+    const double h = std::max(0.0, x0 * w[0][j] + x1 * w[1][j] + b[j]);
+    for (int i = 0; i < 2; ++i) y[static_cast<std::size_t>(i)] += h * v[i][j];
+  }
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("a network of matrix products gives what it is made of") {
+  auto model = loaded(perceptron());
+  CHECK(model.missing_operators().empty());
+  REQUIRE(model.inputs().size() == 1);
+  CHECK(model.inputs()[0].name == "x");
+  CHECK(model.inputs()[0].type == "float");
+  CHECK(model.inputs()[0].extents == std::vector<std::string>{"n", "2"});
+  const Tensor x = Tensor::from({1.0F, 2.0F, -3.0F, 0.5F}, {2, 2});
+  const auto y = model(x).to_vector<double>();
+  const auto first = perceptron_of(1, 2), second = perceptron_of(-3, 0.5);
+  CHECK(y[0] == Approx(first[0]));
+  CHECK(y[1] == Approx(first[1]));
+  CHECK(y[2] == Approx(second[0]));
+  CHECK(y[3] == Approx(second[1]));
+}
+
+TEST_CASE("initializers are parameters under their names, which train and are saved") {
+  auto model = loaded(perceptron());
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : model.parameters()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"first.weight", "first.bias", "second.weight", "second.bias"});
+  const auto before = model.state_dict();
+  const Tensor x = Tensor::from({1.0F, 2.0F, -3.0F, 0.5F}, {2, 2}), target = zeros({2, 2});
+  optim::SGD sgd(model, {.learning_rate = 0.01});
+  model.train();
+  std::vector<float> losses;
+  for (int i = 0; i < 5; ++i) losses.push_back(sgd.step(mse_loss(model(x), target)).item<float>());
+  CHECK(losses.back() < 0.5F * losses.front());
+  auto other = loaded(perceptron());
+  other.load_state_dict(model.state_dict());
+  CHECK(equal(other(x), model(x)));
+  other.load_state_dict(before);
+  CHECK(other(x).to_vector<double>()[0] == Approx(perceptron_of(1, 2)[0]));
+}
+
+TEST_CASE("copies share parameters, clones have their own") {
+  auto model = loaded(perceptron());
+  auto copy = model;
+  auto clone = nn::clone(model);
+  const Tensor x = Tensor::from({1.0F, 2.0F}, {1, 2});
+  const auto before = model(x).to_vector<float>();
+  model.parameter("second.bias").set(Tensor::from({5.0F, 5.0F}));
+  CHECK(copy(x).to_vector<float>() == model(x).to_vector<float>());
+  CHECK(model(x).to_vector<float>() != before);
+  CHECK(clone(x).to_vector<float>() == before);
+}
+
+TEST_CASE("shapes are computed on the host, so that a network with them compiles") {
+  // reshape(x, {shape(x)[0], -1}) with the pieces that exporters write.
+  Builder b;
+  b.initializer("zero", {}, {0}, Type::i64).initializer("rest", {1}, {-1}, Type::i64);
+  b.initializer("axis", {1}, {0}, Type::i64);
+  b.input("x").output("y");
+  b.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "zero"}, {"batch"}).node("Unsqueeze", {"batch", "axis"}, {"one"});
+  b.node("Concat", {"one", "rest"}, {"wanted"}, {attribute("axis", std::int64_t{0})});
+  b.node("Reshape", {"x", "wanted"}, {"y"});
+  auto model = loaded(b);
+  CHECK(model.parameters().empty());
+  CHECK(model.buffers().empty());
+  auto compiled = compile([&](const Tensor& x) { return model(x); });
+  CHECK(compiled(ones({2, 3, 4})).shape() == Shape{2, 12});
+  CHECK(compiled(ones({5, 1, 4})).shape() == Shape{5, 4});
+}
+
+TEST_CASE("a condition chooses a branch when the network runs") {
+  Builder twice, half, b;
+  twice.initializer("two", {1}, {2}).node("Mul", {"x", "two"}, {"a"}).output("a");
+  half.initializer("part", {1}, {0.5}).node("Mul", {"x", "part"}, {"b"}).output("b");
+  b.input("x").output("y").initializer("limit", {}, {0});
+  b.node("ReduceSum", {"x"}, {"sum"}, {attribute("keepdims", std::int64_t{0})}).node("Greater", {"sum", "limit"}, {"positive"});
+  b.node("If", {"positive"}, {"y"},
+         {graph_attribute("then_branch", twice.graph()), graph_attribute("else_branch", half.graph())});
+  auto model = loaded(b);
+  CHECK(model(Tensor::from({1.0F, 2.0F})).to_vector<float>() == std::vector<float>{2, 4});
+  CHECK(model(Tensor::from({-1.0F, -2.0F})).to_vector<float>() == std::vector<float>{-0.5F, -1});
+}
+
+TEST_CASE("a loop runs as often as data say, carries values and collects outputs") {
+  // Squares x until its sum exceeds 100, at most 10 times.
+  Builder body, b;
+  body.input("i", Type::i64).input("go", Type::boolean).input("v");
+  body.initializer("hundred", {}, {100});
+  body.node("Mul", {"v", "v"}, {"next"}).node("ReduceSum", {"next"}, {"sum"}, {attribute("keepdims", std::int64_t{0})});
+  body.node("Less", {"sum", "hundred"}, {"more"}).node("Identity", {"sum"}, {"told"});
+  body.output("more", Type::boolean).output("next").output("told");
+  b.input("x").output("last").output("sums").initializer("most", {}, {10}, Type::i64);
+  b.node("Loop", {"most", "", "x"}, {"last", "sums"}, {graph_attribute("body", body.graph())});
+  auto model = loaded(b);
+  const auto outputs = model.run({Tensor::from({2.0F, 1.0F})});
+  CHECK(outputs[0].to_vector<float>() == std::vector<float>{256, 1});
+  CHECK(outputs[1].to_vector<float>() == std::vector<float>{5, 17, 257});
+  const auto longer = model.run({Tensor::from({1.0F, 1.0F})});
+  CHECK(longer[1].to_vector<float>() == std::vector<float>(10, 2.0F));
+}
+
+TEST_CASE("a scan carries a state over slices") {
+  Builder body, b;
+  body.input("sum")
+      .input("slice")
+      .node("Add", {"sum", "slice"}, {"next"})
+      .node("Identity", {"next"}, {"told"})
+      .output("next")
+      .output("told");
+  b.input("start").input("x").output("total").output("sums");
+  b.node("Scan", {"start", "x"}, {"total", "sums"},
+         {graph_attribute("body", body.graph()), attribute("num_scan_inputs", std::int64_t{1})});
+  auto model = loaded(b);
+  const auto outputs = model.run({zeros({2}), Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {3, 2})});
+  CHECK(outputs[0].to_vector<float>() == std::vector<float>{9, 12});
+  CHECK(outputs[1].to_vector<float>() == std::vector<float>{1, 2, 4, 6, 9, 12});
+}
+
+TEST_CASE("batch norm follows its batches in training, unless its statistics are frozen") {
+  Builder b;
+  b.initializer("scale", {2}, {1, 2})
+      .initializer("bias", {2}, {0, 1})
+      .initializer("mean", {2}, {0, 0})
+      .initializer("var", {2}, {1, 1});
+  b.input("x").output("y").node("BatchNormalization", {"x", "scale", "bias", "mean", "var"}, {"y"},
+                                {attribute("momentum", 0.75F)});
+  const Tensor x = Tensor::from({1.0F, 10.0F, 3.0F, 30.0F}, {2, 2});
+  for (const bool frozen : {false, true}) {
+    CAPTURE(frozen);
+    auto model = loaded(b, 15, {.freeze_statistics = frozen});
+    CHECK(model.parameters().size() == 2);
+    CHECK(model.buffers().size() == 2);
+    CHECK(model(x).to_vector<double>()[1] == Approx(1 + 20 / std::sqrt(1 + 1e-5)));
+    model.train();
+    const auto y = model(x).to_vector<double>();
+    if (frozen) {
+      CHECK(y[0] == Approx(1 / std::sqrt(1 + 1e-5)));
+      CHECK(model.parameter("mean").value().to_vector<float>() == std::vector<float>{0, 0});
+    } else {
+      // Means 2 and 20, variances of the whole population 1 and 100.
+      CHECK(y[0] == Approx(-1 / std::sqrt(1 + 1e-5)));
+      CHECK(model.parameter("mean").value().to_vector<double>()[1] == Approx(5));
+      CHECK(model.parameter("var").value().to_vector<double>()[1] == Approx(0.75 + 25));
+    }
+  }
+}
+
+TEST_CASE("integers of 16 bits and without a sign wrap around") {
+  Builder b;
+  b.input("x", Type::u16).initializer("more", {2}, {1, 1000}, Type::u16).output("y", Type::u16);
+  b.node("Add", {"x", "more"}, {"y"});
+  auto model = loaded(b);
+  onnx::Value x(Tensor::from({65535, 65000}));
+  const auto y = model.run_values({x});
+  CHECK(y[0].type == "uint16");
+  CHECK(y[0].tensor.to_vector<int>() == std::vector<int>{0, 464});
+}
+
+TEST_CASE("tensors in files keep ONNX's types") {
+  const Folder folder;
+  onnx::Value value(Tensor::from({1, 65535}));
+  value.type = "uint16";
+  onnx::save_tensor(folder / "t.pb", value);
+  const auto read = onnx::load_tensor(folder / "t.pb");
+  CHECK(read.type == "uint16");
+  CHECK(read.tensor.to_vector<int>() == std::vector<int>{1, 65535});
+}

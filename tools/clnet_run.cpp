@@ -1,0 +1,369 @@
+// clnet-run: runs networks from ONNX files, and the conformance tests of ONNX.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "clnet/version.h"
+#include "tools/help.h"
+#include "tools/options_fault.h"
+#include "tools/output.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using clnet::Error;
+using clnet::onnx::Model;
+using clnet::onnx::Value;
+
+struct Options {
+  std::string model;
+  std::vector<std::string> inputs, check;
+  std::string output_dir, format = "pb", device, labels, layout = "nchw";
+  bool info = false, f64_as_f32 = false;
+  double rtol = 1e-3, atol = 1e-5, timeout = 0;
+  std::int64_t repeat = 1, top = 5;
+  std::vector<double> mean, std;
+  std::vector<std::int64_t> size;
+  bool crop = false;
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+struct Interrupted : Error {
+  using Error::Error;
+};
+
+/// Ends a run that takes longer, or that Ctrl-C ends.
+void limit(Model& model, double seconds) {
+  const auto begun = std::chrono::steady_clock::now();
+  model.set_check([begun, seconds] {
+    if (interrupted) throw Interrupted("interrupted");
+    if (seconds > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() > seconds)
+      throw Error(fmt::format("took longer than the {} s of --timeout", seconds));
+  });
+}
+
+/// What differs most, in words; empty: nothing by more than the tolerance.
+std::string difference(const Value& got, const Value& expected, const Options& options) {
+  if (got.is_sequence != expected.is_sequence) return "one is a sequence, the other is not";
+  if (got.is_sequence) {
+    if (got.elements.size() != expected.elements.size())
+      return fmt::format("{} elements instead of {}", got.elements.size(), expected.elements.size());
+    for (std::size_t i = 0; i < got.elements.size(); ++i)
+      if (auto why = difference(got.elements[i], expected.elements[i], options); !why.empty())
+        return fmt::format("element {}: {}", i, why);
+    return {};
+  }
+  if (!got.tensor.defined()) return "there is no value";
+  if (got.type != expected.type) return fmt::format("the type is {} instead of {}", got.type, expected.type);
+  if (!(got.tensor.shape() == expected.tensor.shape()))
+    return fmt::format("the shape is {} instead of {}", to_string(got.tensor.shape()), to_string(expected.tensor.shape()));
+  const auto a = got.tensor.to_vector<double>(), b = expected.tensor.to_vector<double>();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (a[i] != a[i] && b[i] != b[i])) continue;
+    if (!(std::abs(a[i] - b[i]) <= options.atol + options.rtol * std::abs(b[i])))
+      return fmt::format("element {} is {} instead of {}", i, a[i], b[i]);
+  }
+  return {};
+}
+
+std::string file_of(const fs::path& folder, std::string_view kind, std::size_t index) {
+  return (folder / fmt::format("{}_{}.pb", kind, index)).string();
+}
+
+/// Of a case in the layout of ONNX's tests: the line that tells how it went.
+std::string checked(const fs::path& folder, const Options& options) {
+  auto model = clnet::onnx::load(folder / "model.onnx", {.f64_as_f32 = options.f64_as_f32});
+  if (!model.missing_operators().empty()) return "unsupported " + model.missing_operators().front().operation;
+  limit(model, options.timeout);
+  std::vector<fs::path> sets;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) sets.push_back(entry.path());
+  std::sort(sets.begin(), sets.end());
+  if (sets.empty()) return "FAIL there is no test_data_set";
+  for (const auto& set : sets) {
+    // Files are of the inputs without a value in the network, in order.
+    std::vector<Value> inputs(model.inputs().size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (model.inputs()[i].optional || !fs::exists(file_of(set, "input", next))) continue;
+      inputs[i] = clnet::onnx::load_tensor(file_of(set, "input", next++), model.inputs()[i].is_sequence);
+    }
+    const auto outputs = model.run_values(inputs);
+    for (std::size_t i = 0; fs::exists(file_of(set, "output", i)); ++i) {
+      if (i >= outputs.size()) return fmt::format("FAIL there is no output {}", i);
+      const auto expected = clnet::onnx::load_tensor(file_of(set, "output", i), model.outputs()[i].is_sequence);
+      if (const auto why = difference(outputs[i], expected, options); !why.empty())
+        return fmt::format("FAIL output {}: {}", i, why);
+    }
+  }
+  return "pass";
+}
+
+/// The folder itself, or all below it that have a model.onnx.
+std::vector<fs::path> cases_in(const fs::path& folder) {
+  if (fs::exists(folder / "model.onnx")) return {folder};
+  if (!fs::is_directory(folder)) throw clnet::FileError(fmt::format("{}: is no folder of cases", folder.string()));
+  std::vector<fs::path> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_directory() && fs::exists(entry.path() / "model.onnx")) out.push_back(entry.path());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+int check(const Options& options) {
+  std::size_t passed = 0, failed = 0, skipped = 0;
+  for (const auto& folder : options.check)
+    for (const auto& path : cases_in(folder)) {
+      std::string line;
+      try {
+        line = checked(path, options);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const clnet::Unsupported& error) {
+        line = fmt::format("unsupported {}", error.what());
+      } catch (const std::exception& error) {
+        line = fmt::format("FAIL {}", error.what());
+      }
+      std::replace(line.begin(), line.end(), '\n', ' ');
+      (line == "pass" ? passed : line.starts_with("FAIL") ? failed : skipped) += 1;
+      fmt::print("{}: {}\n", path.filename().string(), line);
+      std::fflush(stdout);
+    }
+  fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
+  clnet::tools::require_written();
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
+/// Of an input or output: "x float [n, 3, 224, 224]".
+std::string text_of(const clnet::onnx::ValueInfo& value) {
+  return fmt::format("{} {}{}{}{}", value.name, value.is_sequence ? "sequence of " : "", value.type,
+                     value.is_known_rank ? fmt::format(" [{}]", fmt::join(value.extents, ", ")) : "",
+                     value.optional ? ", optional" : "");
+}
+
+int show(const Model& model) {
+  fmt::print("format version {}, written by {}\n", model.ir_version(), model.producer().empty() ? "?" : model.producer());
+  for (const auto& [domain, version] : model.opsets())
+    fmt::print("operator set {} {}\n", domain.empty() ? "ai.onnx" : domain, version);
+  for (const auto& value : model.inputs()) fmt::print("input {}\n", text_of(value));
+  for (const auto& value : model.outputs()) fmt::print("output {}\n", text_of(value));
+  std::int64_t buffers = 0;
+  for (const auto& [name, buffer] : model.buffers()) buffers += buffer.shape().numel();
+  fmt::print("{} parameters, {} elements of buffers\n", model.parameter_count(), buffers);
+  for (const auto& [name, count] : model.operators()) fmt::print("{:6} {}\n", count, name);
+  for (const auto& missing : model.missing_operators())
+    fmt::print("unsupported: {} of set {}, node {}\n", missing.operation, missing.opset, missing.node);
+  clnet::tools::require_written();
+  return model.missing_operators().empty() ? 0 : 1;
+}
+
+/// An image as the network's input: f32 from 0 to 1, resized to --size or the input's own extents, then normalized.
+Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, const Options& options) {
+  if (input.extents.size() != 4)
+    throw Error(
+        fmt::format("{}: an image for input {}, which has {} dimensions instead of 4", path, input.name, input.extents.size()));
+  const bool channels_last = options.layout == "nhwc";
+  const auto extent = [&](std::size_t dim) -> std::int64_t {
+    const auto& text = input.extents[dim];
+    return !text.empty() && std::all_of(text.begin(), text.end(), ::isdigit) && text.size() < 10 ? std::stoll(text) : 0;
+  };
+  const auto channels = extent(channels_last ? 3 : 1);
+  if (channels != 0 && channels != 1 && channels != 3)
+    throw Error(fmt::format("{}: an image for input {}, which has {} channels", path, input.name, channels));
+  auto height = extent(channels_last ? 1 : 2), width = extent(channels_last ? 2 : 3);
+  if (!options.size.empty()) {
+    height = options.size[0];
+    width = options.size.back();
+  }
+  auto image = clnet::data::read_image(path, channels == 1 ? 1 : 3);
+  if (height == 0 || width == 0) height = image.shape[1], width = image.shape[2];
+  if (options.crop) {
+    // The shorter side fits; the middle is cut out.
+    const double scale = std::max(static_cast<double>(height) / static_cast<double>(image.shape[1]),
+                                  static_cast<double>(width) / static_cast<double>(image.shape[2]));
+    const auto scaled = [&](int dim, std::int64_t least) {
+      return std::max(least, static_cast<std::int64_t>(std::llround(scale * static_cast<double>(image.shape[dim]))));
+    };
+    image = clnet::data::resize_image(image, scaled(1, height), scaled(2, width));
+  } else {
+    image = clnet::data::resize_image(image, height, width);
+  }
+  clnet::Tensor x = clnet::cast(image.tensor(), clnet::Dtype::f32) / 255.0;
+  const auto top = (x.size(1) - height) / 2, left = (x.size(2) - width) / 2;
+  x = clnet::slice(clnet::slice(x, 1, top, top + height), 2, left, left + width);
+  const auto by_channel = [&](const std::vector<double>& values, std::string_view name) {
+    if (values.size() != 1 && values.size() != static_cast<std::size_t>(x.size(0)))
+      throw Error(fmt::format("--{} has {} numbers for {} channels", name, values.size(), x.size(0)));
+    return clnet::reshape(clnet::Tensor::from(values), {static_cast<std::int64_t>(values.size()), 1, 1});
+  };
+  if (!options.mean.empty()) x = x - by_channel(options.mean, "mean");
+  if (!options.std.empty()) x = x / by_channel(options.std, "std");
+  return Value(clnet::unsqueeze(channels_last ? clnet::permute(x, {1, 2, 0}) : x, 0));
+}
+
+/// Inputs in the network's order from [NAME=]FILE...; files without a name are of the inputs without a value, in order.
+std::vector<Value> read_inputs(const Model& model, const Options& options) {
+  std::vector<Value> values(model.inputs().size());
+  std::vector<bool> given(values.size());
+  for (const auto& text : options.inputs) {
+    auto file = text;
+    std::size_t at = values.size();
+    if (const auto equals = text.find('='); equals != std::string::npos && !fs::exists(text)) {
+      const auto name = text.substr(0, equals);
+      file = text.substr(equals + 1);
+      at = 0;
+      while (at < values.size() && model.inputs()[at].name != name) ++at;
+      if (at == values.size()) throw Error(fmt::format("the network has no input {}", name));
+    } else {
+      for (at = 0; at < values.size() && (given[at] || model.inputs()[at].optional); ++at) continue;
+      if (at == values.size()) throw Error(fmt::format("{}: the network has no further input", file));
+    }
+    given[at] = true;
+    const auto& input = model.inputs()[at];
+    if (file.ends_with(".pb"))
+      values[at] = clnet::onnx::load_tensor(file, input.is_sequence);
+    else if (file.ends_with(".npy"))
+      values[at] = Value(clnet::io::load_npy(file));
+    else
+      values[at] = image_input(file, input, options);
+  }
+  return values;
+}
+
+std::vector<std::string> read_labels(const std::string& path) {
+  std::vector<std::string> labels;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) labels.push_back(line);
+  if (labels.empty()) throw clnet::FileError(fmt::format("{}: no labels, one per line", path));
+  return labels;
+}
+
+/// The largest numbers of a row, with their places or labels.
+void print_top(const clnet::Tensor& output, const Options& options, const std::vector<std::string>& labels) {
+  if (options.top < 1 || output.rank() != 2 || output.size(1) < 2 || !clnet::is_floating(output.dtype())) return;
+  const auto best = clnet::topk(output, std::min(options.top, output.size(1)), 1);
+  const auto values = best.values.to_vector<double>();
+  const auto places = best.indices.to_vector<std::int64_t>();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto place = static_cast<std::size_t>(places[i]);
+    fmt::print("  {:>8.4f}  {}\n", values[i], place < labels.size() ? labels[place] : std::to_string(place));
+  }
+}
+
+int run(Model& model, const Options& options) {
+  using Clock = std::chrono::steady_clock;
+  limit(model, options.timeout);
+  const auto labels = options.labels.empty() ? std::vector<std::string>{} : read_labels(options.labels);
+  const auto inputs = read_inputs(model, options);
+  if (!options.output_dir.empty()) fs::create_directories(options.output_dir);
+  std::vector<Value> outputs;
+  std::vector<double> times;
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(1, options.repeat); ++i) {
+    const auto begun = Clock::now();
+    outputs = model.run_values(inputs);
+    std::vector<clnet::Tensor> pending;
+    for (const auto& output : outputs)
+      if (output.tensor.defined()) pending.push_back(output.tensor);
+    clnet::eval(pending);
+    clnet::Device::current().finish();
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& output = outputs[i];
+    if (output.is_sequence)
+      fmt::print("{}: a sequence of {}\n", model.outputs()[i].name, output.elements.size());
+    else if (output.tensor.defined())
+      fmt::print("{}: {} {}\n", model.outputs()[i].name, output.type, to_string(output.tensor.shape()));
+    if (!output.is_sequence && output.tensor.defined()) print_top(output.tensor, options, labels);
+    if (options.output_dir.empty()) continue;
+    const auto path = fs::path(options.output_dir) / fmt::format("output_{}.{}", i, options.format);
+    if (options.format == "npy" && !output.is_sequence)
+      clnet::io::save_npy(path, output.tensor);
+    else
+      clnet::onnx::save_tensor(path, output, model.outputs()[i].name);
+  }
+  fmt::print("first run {:.1f} ms", times.front());
+  if (times.size() > 1) {
+    std::sort(times.begin() + 1, times.end());
+    fmt::print(", then {:.2f} ms (median of {}), at best {:.2f} ms", times[1 + (times.size() - 1) / 2], times.size() - 1,
+               times[1]);
+  }
+  fmt::print("\n");
+  clnet::tools::require_written();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Runs networks from ONNX files on OpenCL devices.", "clnet-run");
+  app.formatter(std::make_shared<clnet::tools::HelpLayout>());
+  app.set_version_flag("--version", fmt::format("clnet-run {}", clnet::version()));
+  app.add_option("model", options.model, "a network in an ONNX file")->type_name("MODEL.onnx");
+  app.add_option("inputs", options.inputs,
+                 "inputs: .pb (ONNX's TensorProto), .npy, or an image; without names in the network's order")
+      ->type_name("[NAME=]FILE...");
+  app.add_option("--output-dir", options.output_dir, "writes output_0.pb, output_1.pb, ... there")->type_name("DIR");
+  app.add_option("--format", options.format, "of outputs: pb (default) or npy")->check(CLI::IsMember({"pb", "npy"}));
+  app.add_option("--repeat", options.repeat, "runs so often, and prints the median time")->check(CLI::Range(1, 1000000));
+  app.add_option("--top", options.top, "prints so many of the largest numbers of each row (5)");
+  app.add_option("--labels", options.labels, "a file with the name of each class, one per line")->type_name("FILE");
+  app.add_flag("--info", options.info, "prints inputs, outputs, parameters, operators and which are unsupported");
+  app.add_option("--mean", options.mean, "subtracted from images' pixels of 0 to 1, one or per channel")->delimiter(',');
+  app.add_option("--std", options.std, "divides them then")->delimiter(',');
+  app.add_option("--size", options.size, "of images: HEIGHT,WIDTH or one for both; default: the input's")
+      ->delimiter(',')
+      ->expected(1, 2);
+  app.add_flag("--crop", options.crop, "cuts the middle out of images, instead of stretching them");
+  app.add_option("--layout", options.layout, "of images: nchw (default) or nhwc")->check(CLI::IsMember({"nchw", "nhwc"}));
+  app.add_option(
+         "--check", options.check,
+         "runs cases in the layout of ONNX's tests, each a folder with model.onnx and test_data_set_*, or folders of such")
+      ->type_name("DIR...");
+  app.add_option("--rtol", options.rtol, "relative tolerance of --check (1e-3)");
+  app.add_option("--atol", options.atol, "absolute tolerance of --check (1e-5)");
+  app.add_option("--timeout", options.timeout, "seconds for one run; 0: no limit");
+  app.add_flag("--f64-as-f32", options.f64_as_f32, "computes in f32 what the file has in double");
+  app.add_option("--device", options.device, "the device, as CLNET_DEVICE has it");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "clnet-run: {}; --help lists the options\n", clnet::tools::fault_of(app, error));
+    return 2;
+  }
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  try {
+    if (options.check.empty() && options.model.empty()) {
+      fmt::print(stderr, "clnet-run: a network or --check is needed; --help lists the options\n");
+      return 2;
+    }
+    std::optional<clnet::DeviceScope> scope;
+    if (!options.device.empty()) scope.emplace(clnet::Device::find(options.device));
+    if (!options.check.empty()) return check(options);
+    auto model = clnet::onnx::load(options.model, {.f64_as_f32 = options.f64_as_f32});
+    return options.info ? show(model) : run(model, options);
+  } catch (const Interrupted&) {
+    fmt::print(stderr, "clnet-run: interrupted\n");
+    return 130;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "clnet-run: {}\n", error.what());
+    return 1;
+  }
+}
