@@ -64,6 +64,7 @@ constexpr std::array npy_dtypes{
     NpyDtype{"f2", 2, Dtype::f16, convert_values<std::uint16_t, std::uint16_t>},
     NpyDtype{"f4", 4, Dtype::f32, convert_values<float, float>},
     NpyDtype{"f8", 8, Dtype::f32, convert_values<double, float>},
+    NpyDtype{"f8", 8, Dtype::f64, convert_values<double, double>},  // written only: the first of a name is read
 };
 
 struct NpyHeader {

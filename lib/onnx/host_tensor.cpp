@@ -142,6 +142,7 @@ Dtype dtype_of(ElementType type) {
     case ElementType::f32: return Dtype::f32;
     case ElementType::f16: return Dtype::f16;
     case ElementType::bf16: return Dtype::bf16;
+    case ElementType::f64: return Dtype::f64;
     case ElementType::u8: return Dtype::u8;
     case ElementType::i8: return Dtype::i8;
     case ElementType::u16:
@@ -160,6 +161,7 @@ ElementType type_of(Dtype dtype) {
     case Dtype::f32: return ElementType::f32;
     case Dtype::f16: return ElementType::f16;
     case Dtype::bf16: return ElementType::bf16;
+    case Dtype::f64: return ElementType::f64;
     case Dtype::i32: return ElementType::i32;
     case Dtype::i64: return ElementType::i64;
     case Dtype::i8: return ElementType::i8;

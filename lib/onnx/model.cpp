@@ -229,6 +229,7 @@ std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
   std::vector<RunValue> values;
   for (std::size_t i = 0; i < declared.size(); ++i) {
     auto value = i < inputs.size() ? run_value(inputs[i], declared[i].type.element) : RunValue();
+    if (value.type() == ElementType::f64 && loaded.options.f64_as_f32) value = RunValue(cast(value.tensor(), Dtype::f32));
     if (!value.is_there() && !loaded.inputs[i].optional)
       throw Error(fmt::format("{}: input {} is missing", loaded.file.name, in_quotes(declared[i].name)));
     values.push_back(std::move(value));

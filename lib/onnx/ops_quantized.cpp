@@ -186,6 +186,17 @@ Outputs conv_quantized(const Call& call) {
       quantized(call, cast(sums, Dtype::f32) * scale, reshape(call.x(6), Shape{}), reshape(call.x(7), Shape{}), call.type(7))};
 }
 
+/// onnxruntime's sum of two quantized tensors: a, its scale and zero point, b, its own, the result's.
+Outputs add_quantized(const Call& call) {
+  const auto number = [&](std::size_t input) { return cast(reshape(call.x(input), Shape{}), Dtype::f32); };
+  const auto operand = [&](std::size_t first) {
+    const Tensor x = cast(call.x(first), Dtype::f32);
+    return (call.has(first + 2) ? x - number(first + 2) : x) * number(first + 1);
+  };
+  const Tensor zero = call.has(7) ? number(7) : Tensor{};
+  return {quantized(call, operand(0) + operand(3), number(6), zero, call.type(0))};
+}
+
 }  // namespace
 
 std::vector<Operator> quantized_operators() {
@@ -194,6 +205,7 @@ std::vector<Operator> quantized_operators() {
       {"DequantizeLinear", 10, dequantize},
       {"DynamicQuantizeLinear", 11, dynamic_quantize},
       {"MatMulInteger", 10, matmul_integer},
+      {"QLinearAdd", 1, add_quantized, {}, "com.microsoft"},
       {"QLinearConv", 10, conv_quantized},
       {"QLinearMatMul", 10, matmul_quantized},
       {"QuantizeLinear", 10, quantize},
