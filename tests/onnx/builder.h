@@ -72,8 +72,7 @@ class Builder {
     protozero::pbf_writer(graph_).add_message(1, message);
     return *this;
   }
-  Builder& initializer(const std::string& name, const Shape& shape, const std::vector<double>& values,
-                       Type type = Type::f32) {
+  Builder& initializer(const std::string& name, const Shape& shape, const std::vector<double>& values, Type type = Type::f32) {
     return raw_initializer(onnx::write_tensor(HostTensor::of(type, shape, values), name));
   }
   Builder& raw_initializer(const std::string& message) {

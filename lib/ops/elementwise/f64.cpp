@@ -19,6 +19,7 @@ std::string_view f64_expression(std::string_view row, std::string_view expressio
       {"logaddexp", "a == b ? a + 0.6931471805599453 : (a > b ? a : b) + clnet_log1p(clnet_exp(-fabs(a - b)))"},
       {"logaddexp2", "a == b ? a + 1.0 : (a > b ? a : b) + clnet_log1p(exp2(-fabs(a - b))) * 1.4426950408889634"},
       {"nan_to_num", "a != a ? p0 : a > 1.7976931348623157e308 ? p1 : a < -1.7976931348623157e308 ? p2 : a"},
+      {"nextafter", "nextafter(a, b)"},
       {"rad2deg", "a * 57.29577951308232"},
       {"signbit", "as_long(a) < 0 ? 1 : 0"},
       {"silu", "(a < -1000.0 ? -1000.0 : a) * clnet_sigmoid(a)"},

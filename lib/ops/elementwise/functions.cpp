@@ -151,16 +151,16 @@ Tensor poisson(const Tensor& rates) {
   ops::require_floating("poisson", rates.spec());
   // Between the numbers that rand() gives, so that none is 0 or 1.
   const Tensor share = rand(rates.shape()) + 0x1p-25;
-  return cast(ops::binary(ops::poisson_row, ops::as_f32(stop_gradient(rates)), share), rates.dtype());
+  return cast(ops::binary(ops::poisson_row, cast(stop_gradient(rates), Dtype::f32), share), rates.dtype());
 }
 
 Tensor nextafter(const Tensor& a, const Tensor& b) {
   require_defined("nextafter", {{"a", a}, {"b", b}});
   ops::require_same_dtype("nextafter", a.spec(), b.spec());
   // The bits of f32 that a dtype lacks; its smallest number with all digits, its smallest number.
-  std::vector<float> parameters{1, 0x1p-126F, 0x1p-149F};
-  if (a.dtype() == Dtype::f16) parameters = {0x1p13F, 0x1p-14F, 0x1p-24F};
-  if (a.dtype() == Dtype::bf16) parameters = {0x1p16F, 0x1p-126F, 0x1p-133F};
+  std::vector<double> parameters{1, 0x1p-126, 0x1p-149};
+  if (a.dtype() == Dtype::f16) parameters = {0x1p13, 0x1p-14, 0x1p-24};
+  if (a.dtype() == Dtype::bf16) parameters = {0x1p16, 0x1p-126, 0x1p-133};
   return ops::binary(ops::nextafter_row, a, b, std::move(parameters));
 }
 
