@@ -41,7 +41,7 @@ struct ValueInfo {
 struct MissingOperator {
   std::string operation;   ///< "Foo", or "com.example.Foo" of another domain
   std::int64_t opset = 0;  ///< the operator set that the file asks for
-  std::string node;        ///< the node's name, or its number
+  std::string node;        ///< the first such node: its name, or its number
 
   bool operator==(const MissingOperator&) const = default;
 };
@@ -76,7 +76,7 @@ class CLNET_API Model : public nn::Module {
   /// The first output for the only input that the file has no value of. Throws Error where there are more.
   Tensor forward(const Tensor& x) override;
   /// All outputs, in order, for inputs in order; an undefined tensor leaves an optional one out. Throws ShapeError, DtypeError or
-  /// Error for inputs that do not fit, and for nodes, whose name and operator the text has.
+  /// Error where a node refuses its inputs; the text has the node's name and operator. Declared shapes are not checked.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
   /// The same with types and sequences.
   std::vector<Value> run_values(const std::vector<Value>& inputs);
@@ -96,7 +96,7 @@ class CLNET_API Model : public nn::Module {
   std::shared_ptr<Held> held_;
 };
 
-/// Reads a file of operator sets 7 to 27. Throws FileError, with path and reason, for a file that is damaged or no ONNX model.
+/// Reads a file of operator sets 1 to 27. Throws FileError, with path and reason, for a file that is damaged or no ONNX model.
 CLNET_API Model load(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// Reads a TensorProto or a SequenceProto from a .pb file, as the conformance tests of ONNX have them. Throws FileError.

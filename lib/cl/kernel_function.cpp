@@ -54,6 +54,7 @@ class Reader {
     constexpr std::string_view define = "define";
     auto rest = text_.substr(at_ + 1, end - at_ - 1);
     rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+    if (rest == "ifdef COMPUTES_F64") return skip_block(end);
     if (rest.starts_with(define)) {
       rest.remove_prefix(define.size());
       rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
@@ -62,6 +63,18 @@ class Reader {
       macros.emplace(rest.substr(0, length));
     }
     copy(end);
+  }
+
+  /// Leaves out the block of a condition that does not hold, with its #endif: what it would define is not defined.
+  void skip_block(std::size_t line_end) {
+    at_ = line_end;
+    for (int depth = 1; depth > 0 && at_ < text_.size();) {
+      const auto begin = at_ + 1, end = std::min(text_.find('\n', begin), text_.size());
+      const auto line = text_.substr(std::min(begin, end), end - std::min(begin, end));
+      if (line.starts_with("#if")) ++depth;
+      if (line.starts_with("#endif")) --depth;
+      at_ = end;
+    }
   }
 
   void word() {

@@ -100,12 +100,12 @@ void EpochBatches::begin() {
   first_ = options_.start * options_.batch_size;
   try {
     if (!is_plain()) order_ = made_order();
+    if (options_.length) sort_by_length(order_, options_);
   } catch (const std::bad_alloc&) {
-    throw Error(fmt::format("batches: there is no memory for an order of {} samples; a stream needs none", samples_));
+    throw Error(fmt::format("batches: there is no memory for an order of {} samples; a stream needs none", epoch_samples_));
   } catch (const std::length_error&) {
-    throw Error(fmt::format("batches: {} samples are too many for an order of them; a stream needs none", samples_));
+    throw Error(fmt::format("batches: {} samples are too many for an order of them; a stream needs none", epoch_samples_));
   }
-  if (options_.length) sort_by_length(order_, options_);
   begun_ = true;
 }
 

@@ -98,7 +98,10 @@ Example ImageBoxes::get(std::int64_t index, std::uint64_t seed) const {
   return example;
 }
 
-std::string ImageBoxes::name_of(std::int64_t index) const { return files_.at(static_cast<std::size_t>(index)).image.string(); }
+std::string ImageBoxes::name_of(std::int64_t index) const {
+  if (index < 0 || index >= size()) throw Error(fmt::format("boxes: there is no sample {} among {}", index, size()));
+  return files_[static_cast<std::size_t>(index)].image.string();
+}
 
 std::string ImageBoxes::fingerprint() const {
   Checksum content;

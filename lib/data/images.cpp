@@ -75,6 +75,13 @@ std::string Images::name_of(std::int64_t index) const {
   return files_[static_cast<std::size_t>(index)].image.string();
 }
 
+std::int32_t Images::label_of(std::int64_t index) const {
+  require_sample(index, size());
+  const auto& file = files_[static_cast<std::size_t>(index)];
+  if (!file.mask.empty()) throw Error(fmt::format("images: {} has a mask and no single label", file.image.string()));
+  return file.label;
+}
+
 std::string Images::fingerprint() const {
   Checksum names;
   // Without folders: a set may move.

@@ -95,7 +95,12 @@ Example Sounds::get(std::int64_t index, std::uint64_t seed) const {
   return example;
 }
 
-std::string Sounds::name_of(std::int64_t index) const { return files_.at(static_cast<std::size_t>(index)).path.string(); }
+const Sounds::File& Sounds::file_at(std::int64_t index) const {
+  if (index < 0 || index >= size()) throw Error(fmt::format("sounds: there is no sample {} among {}", index, size()));
+  return files_[static_cast<std::size_t>(index)];
+}
+std::string Sounds::name_of(std::int64_t index) const { return file_at(index).path.string(); }
+std::int32_t Sounds::label_of(std::int64_t index) const { return file_at(index).label; }
 
 std::string Sounds::fingerprint() const {
   Checksum names;
@@ -123,15 +128,19 @@ std::pair<Sounds, Sounds> Sounds::split(double share, std::uint64_t seed) const 
 Sounds sound_folder(const std::filesystem::path& folder, const SoundOptions& options) {
   std::vector<Sounds::File> files;
   std::vector<std::string> names;
+  std::filesystem::path without;
   for (const auto& path : sound_entries(folder)) {
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) continue;
     const auto before = files.size();
     collect_sounds(path, 1, static_cast<std::int32_t>(names.size()), files);
-    if (files.size() > before) names.push_back(path.filename().string());
+    // Without it the numbers of all later classes would differ from those of another folder.
+    if (files.size() == before && without.empty()) without = path;
+    names.push_back(path.filename().string());
   }
   if (files.empty())
     throw FileError(fmt::format("{}: holds no folders of sounds; expected a folder per class with wav files", folder.string()));
+  if (!without.empty()) throw FileError(fmt::format("{}: a folder of a class without wav files", without.string()));
   return {std::move(files), std::move(names), options};
 }
 

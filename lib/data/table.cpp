@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -28,6 +29,9 @@ std::optional<double> number_in(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // Beyond the range of doubles it is a number all the same: 0 or infinity.
+  if (error == std::errc::result_out_of_range && end == text.data() + text.size())
+    return std::strtod(std::string(text).c_str(), nullptr);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
@@ -265,6 +269,7 @@ ArrayDataset from_table(const Table& table, const TableOptions& options) {
   dataset.name = table.name;
   dataset.sample_shape = {width};
   dataset.floats.reserve(rows * static_cast<std::size_t>(width));
+  if (target.values.size() != rows) fail(target, fmt::format("{} values for {} rows", target.values.size(), rows));
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t i = 0; i < features.size(); ++i) {
       const auto& column = *features[i];
@@ -275,7 +280,7 @@ ArrayDataset from_table(const Table& table, const TableOptions& options) {
       else
         dataset.floats.push_back(static_cast<float>(value));
     }
-    const double answer = target.values.at(row);
+    const double answer = target.values[row];
     if (std::isnan(answer)) fail(target, fmt::format("the value of row {} is missing", row));
     if (target.is_categorical())
       dataset.labels.push_back(static_cast<std::int32_t>(answer));

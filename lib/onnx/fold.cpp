@@ -53,7 +53,10 @@ std::vector<std::size_t> sources(const Shape& from, const Shape& to) {
 
 using Binary = std::int64_t (*)(std::int64_t, std::int64_t);
 
-std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return ((a % b) + b) % b; }
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+  const auto rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
 
 const std::map<std::string_view, Binary>& binaries() {
   using i64 = std::int64_t;
@@ -87,7 +90,7 @@ bool compares(std::string_view name) {
 
 /// Of integers of 32 and 64 bits and bool: others wrap around.
 std::optional<Outputs> fold_binary(const Call& call, Binary f) {
-  if (call.count() != 2) return std::nullopt;
+  if (call.count() != 2 || (call.opset() < 7 && call.has_attribute("axis"))) return std::nullopt;
   for (std::size_t i = 0; i < 2; ++i)
     if (const auto type = call.type(i); type != ElementType::i64 && type != ElementType::i32 && type != ElementType::boolean)
       return std::nullopt;
@@ -168,7 +171,7 @@ std::optional<Outputs> fold_expand(const Call& call) {
 }
 
 std::optional<Outputs> fold_cast(const Call& call) {
-  const auto to = static_cast<ElementType>(call.attribute("to", std::int64_t{0}));
+  const auto to = call.element_type("to", ElementType::undefined);
   const auto from = call.type(0);
   const auto whole = [](ElementType type) {
     return type == ElementType::i64 || type == ElementType::i32 || type == ElementType::boolean;

@@ -9,6 +9,7 @@
 #include "clnet/ops/elementwise.h"
 #include "lib/base/file.h"
 #include "lib/base/input_file.h"
+#include "lib/graph/capture.h"
 #include "lib/onnx/program.h"
 #include "lib/onnx/runner.h"
 
@@ -24,9 +25,14 @@ struct Group : nn::Module {
     auto& found = groups[name];
     if (!found) {
       found = std::make_shared<Group>();
-      add(name, found);
+      add(free_name(name), found);
     }
     return found;
+  }
+  /// The name, with underlines behind it where a parameter or group has it.
+  std::string free_name(std::string name) {
+    while (!names.insert(name).second) name += "_";
+    return name;
   }
   using nn::Module::add_buffer;
   using nn::Module::add_parameter;
@@ -38,16 +44,34 @@ enum class Place : std::uint8_t { parameter, buffer, graph };
 /// What the nodes of a graph, and of graphs within, read an initializer for.
 struct Roles {
   std::map<std::string_view, std::set<Role>> of;
+  std::map<const Program*, std::vector<std::set<Role>>> functions;
+
+  /// Of a function's inputs, by what its body reads them for.
+  const std::vector<std::set<Role>>& roles_of_inputs(const Program& body) {
+    auto [known, is_new] = functions.try_emplace(&body);
+    if (is_new) {
+      Roles inside;
+      inside.add(body);
+      std::vector<std::set<Role>> roles;
+      for (const auto slot : body.inputs) roles.push_back(inside.of[body.names[static_cast<std::size_t>(slot)]]);
+      functions[&body] = std::move(roles);
+    }
+    return functions[&body];
+  }
 
   void add(const Program& program, const std::set<std::string_view>& shadowed = {}) {
     for (const auto& instruction : program.instructions) {
       const auto& node = *instruction.node;
+      const auto inner_roles = instruction.function ? roles_of_inputs(*instruction.function) : std::vector<std::set<Role>>{};
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         if (node.inputs[i].empty() || shadowed.contains(node.inputs[i])) continue;
-        auto role = Role::data;
-        if (instruction.op && !instruction.op->roles.empty())
-          role = instruction.op->roles[std::min(i, instruction.op->roles.size() - 1)];
-        of[node.inputs[i]].insert(role);
+        auto& roles = of[node.inputs[i]];
+        if (i < inner_roles.size())
+          roles.insert(inner_roles[i].begin(), inner_roles[i].end());
+        else if (instruction.op && !instruction.op->roles.empty())
+          roles.insert(instruction.op->roles[std::min(i, instruction.op->roles.size() - 1)]);
+        else
+          roles.insert(Role::data);
       }
       for (const auto& body : instruction.graphs) {
         auto inner = shadowed;
@@ -185,8 +209,7 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
         group = group->group(rest.substr(0, at));
         rest = rest.substr(at + 1);
       }
-      while (!group->names.insert(rest).second || group->groups.contains(rest)) rest += "_";
-      parameter = take(*group, rest);
+      parameter = take(*group, group->free_name(rest));
     }
     held_->parameters.emplace_back(&data, *parameter);
   }
@@ -235,10 +258,15 @@ std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
     values.push_back(std::move(value));
   }
   Runner::Held held;
-  for (const auto& [data, parameter] : held_->parameters) held.emplace(data, RunValue(parameter));
+  for (const auto& [data, parameter] : held_->parameters) {
+    // The dtype of a double is f32 where the options say so.
+    const bool keeps = dtype_of(data->type) == parameter.dtype();
+    held.emplace(data, RunValue(parameter, keeps ? data->type : type_of(parameter.dtype())));
+  }
   Runner runner(held, *loaded.constants,
                 {.training = training(),
                  .f64_as_f32 = loaded.options.f64_as_f32,
+                 .may_read = capturing() == nullptr,
                  .freeze_statistics = loaded.options.freeze_statistics,
                  .check = held_->check});
   std::vector<Value> out;
@@ -288,6 +316,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
   loaded->program = resolve(file, loaded->missing);
   std::set<std::string_view> initialized;
   for (const auto& data : file.graph.initializers) initialized.insert(data.name);
+  for (const auto& data : file.graph.sparse_initializers) initialized.insert(data.values.name);
   for (const auto& input : file.graph.inputs) loaded->inputs.push_back(info_of(input, initialized.contains(input.name)));
   for (const auto& output : file.graph.outputs) loaded->outputs.push_back(info_of(output, false));
   loaded->constants = std::make_unique<Constants>(file, options.f64_as_f32);
@@ -296,8 +325,8 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
 
 namespace {
 
-Value value_of(const TensorData& data, const std::string& name) {
-  const auto host = content_of(data, {}, name);
+Value value_of(const TensorData& data, const std::filesystem::path& file) {
+  const auto host = content_of(data, file.parent_path(), file.string());
   Value out(to_tensor(host));
   out.type = to_string(host.type);
   return out;
@@ -311,12 +340,12 @@ Value load_tensor(const std::filesystem::path& path, bool sequence) {
   auto bytes = file::read(path, largest_tensor);
   if (!sequence) {
     const auto file = read_tensor(std::move(bytes), path.string());
-    return value_of(file.tensor, path.string());
+    return value_of(file.tensor, path);
   }
   Value out;
   out.is_sequence = true;
   const auto file = read_sequence(std::move(bytes), path.string());
-  for (const auto& tensor : file.tensors) out.elements.push_back(value_of(tensor, path.string()));
+  for (const auto& tensor : file.tensors) out.elements.push_back(value_of(tensor, path));
   return out;
 }
 

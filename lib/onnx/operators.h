@@ -80,6 +80,8 @@ class Call {
   double attribute(std::string_view name, double otherwise) const;
   std::string attribute(std::string_view name, std::string_view otherwise) const;
   std::vector<std::int64_t> integers(std::string_view name) const;  ///< empty: there is none
+  /// Of an attribute that has a TensorProto.DataType. Throws Error for a number that is none.
+  ElementType element_type(std::string_view name, ElementType otherwise) const;
   std::vector<double> numbers(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
 

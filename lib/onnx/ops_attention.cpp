@@ -57,7 +57,11 @@ Outputs attention(const Call& call) {
   }
   if (mask.defined()) scores = mask.dtype() == Dtype::boolean ? masked(scores, mask) : scores + cast(mask, scores.dtype());
   if (call.attribute("is_causal", std::int64_t{0}) != 0) {
-    const Tensor rows = unsqueeze(arange(length, static_cast<double>(past)), 1), columns = arange(keys);
+    Tensor rows = unsqueeze(arange(length, static_cast<double>(past)), 1);
+    const Tensor columns = arange(keys);
+    // With a cache of fixed length the queries are the last of each sequence's keys.
+    if (call.has(6) && !call.has(4))
+      rows = reshape(cast(call.x(6), Dtype::i64), {-1, 1, 1, 1}) - static_cast<double>(length) + unsqueeze(arange(length), 1);
     scores = masked(scores, less_equal(columns, rows));
   }
   if (call.has(6)) {
@@ -67,6 +71,8 @@ Outputs attention(const Call& call) {
   const Tensor biased = scores;
   if (cap > 0) scores = tanh(scores / cap) * cap;
   const Tensor capped = scores;
+  // tanh() made of what is forbidden a number again.
+  if (cap > 0) scores = where(eq(biased, -INFINITY), -INFINITY, scores);
   const Tensor weights = softmax(scores, 3);
   Tensor y = matmul(weights, v);
   if (flat) y = reshape(transpose(y, 1, 2), {y.size(0), y.size(2), y.size(1) * y.size(3)});
@@ -106,6 +112,9 @@ Outputs rotary(const Call& call) {
 
 }  // namespace
 
-std::vector<Operator> attention_operators() { return {{"Attention", 23, attention}, {"RotaryEmbedding", 23, rotary}}; }
+std::vector<Operator> attention_operators() {
+  return {{"Attention", 23, attention, {Role::data, Role::data, Role::data, Role::statistic, Role::data}},
+          {"RotaryEmbedding", 23, rotary, {Role::data, Role::statistic}}};
+}
 
 }  // namespace clnet::onnx

@@ -53,6 +53,7 @@ Outputs loop(const Call& call) {
   const auto scanned = body.outputs.size() - carried.size() - 1;
   std::vector<std::vector<RunValue>> turns(scanned);
   for (std::int64_t turn = 0; goes_on && turn < limit; ++turn) {
+    call.runner().options().check();
     std::vector<RunValue> inputs;
     inputs.emplace_back(HostTensor::of(ElementType::i64, {}, std::vector<std::int64_t>{turn}));
     inputs.emplace_back(HostTensor::of(ElementType::boolean, {}, std::vector<std::int64_t>{1}));
@@ -61,6 +62,7 @@ Outputs loop(const Call& call) {
     if (call.runner().options().may_read) settle(outputs);
     const auto& condition = outputs[0];
     if (condition.is_there()) {
+      if (condition.is_sequence() || condition.shape().numel() != 1) call.fail("the condition is no single value");
       if (condition.host())
         goes_on = condition.host()->integers().at(0) != 0;
       else if (!call.runner().options().may_read && !condition.is_constant())
@@ -106,6 +108,7 @@ Outputs scan(const Call& call) {
   if (length == 0) call.refuse("no turn");
   std::vector<std::vector<RunValue>> turns(given);
   for (std::int64_t turn = 0; turn < length; ++turn) {
+    call.runner().options().check();
     std::vector<RunValue> inputs = carried;
     for (std::size_t i = 0; i < scanned; ++i) {
       const auto& x = call.x(states + i);

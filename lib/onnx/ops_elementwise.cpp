@@ -76,7 +76,18 @@ Outputs mod(const Call& call) {
 Outputs power(const Call& call) {
   const auto base = call.type(0);
   if (is_floating(base)) return {call.give(pow(call.x(0), cast(call.x(1), call.x(0).dtype())))};
-  return {call.give_as(round(pow(cast(call.x(0), Dtype::f32), cast(call.x(1), Dtype::f32))), base)};
+  // A whole exponent by products, exact as long as the type holds them.
+  if (call.in(1).host() && call.shape(1).numel() == 1 && !is_floating(call.type(1)) && call.integer(1) >= 0 &&
+      call.integer(1) <= 64) {
+    Tensor y = ones_like(call.x(0)), square = call.x(0);
+    for (auto rest = call.integer(1); rest > 0; rest >>= 1) {
+      if (rest & 1) y = y * square;
+      if (rest > 1) square = square * square;
+    }
+    return {call.give(y)};
+  }
+  const Tensor y = pow(cast(call.x(0), Dtype::f32), cast(call.x(1), Dtype::f32));
+  return {call.give_as(is_floating(call.type(1)) ? trunc(y) : round(y), base)};
 }
 
 Outputs bit_shift(const Call& call) {

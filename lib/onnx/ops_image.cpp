@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "clnet/error.h"
 #include "clnet/ops/image.h"
 #include "clnet/ops/index.h"
 #include "clnet/ops/matmul.h"
@@ -29,6 +30,8 @@ Tensor resampled(const Tensor& x, int d, std::int64_t to, double scale, const Re
       }
     y = index_select(x, d, Tensor::from(sources));
   } else {
+    constexpr std::int64_t most_weights = 1 << 26;
+    if (from > most_weights / to) throw Unsupported(fmt::format("Resize: {} from {} elements by weights", to, from));
     const auto weights = resampling_weights(how, from, to, scale, outside);
     const Tensor matrix = cast(Tensor::from(weights, {to, from}), x.dtype());
     if (d == x.rank() - 1)
@@ -100,6 +103,10 @@ Outputs resized(const Call& call, const std::vector<double>& given_scales, const
       to[d] = static_cast<std::int64_t>(std::floor(common * static_cast<double>(x.size(axis)) + 0.5));
     }
   const Shape wanted(to);  // refuses what is too large
+  if (x.numel() == 0 || wanted.numel() == 0) {
+    if (wanted.numel() != 0) call.fail(fmt::format("{} from {}", to_string(wanted), to_string(x.shape())));
+    return {RunValue(zeros(wanted, dtype_of(call.type(0))), call.type(0))};
+  }
   if (const Tensor y = interpolated(x, to, scales, how); y.defined()) return {call.give(y)};
   const double outside = call.attribute("extrapolation_value", 0.0);
   for (int d = 0; d < rank; ++d) {

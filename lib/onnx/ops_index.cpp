@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "clnet/ops/index.h"
 #include "clnet/ops/reduce.h"
@@ -43,7 +44,9 @@ Tensor wrapped_tuples(const Tensor& indices, const Shape& shape, int first) {
 
 Outputs gather_nd_of(const Call& call) {
   const Tensor& x = call.x(0);
-  const auto batch = static_cast<int>(call.attribute("batch_dims", std::int64_t{0}));
+  const auto batches = call.attribute("batch_dims", std::int64_t{0});
+  if (batches < 0 || batches >= x.rank()) call.fail(fmt::format("batch_dims is {} of {}", batches, to_string(x.shape())));
+  const auto batch = static_cast<int>(batches);
   if (call.shape(1).rank() < 1 || batch + call.shape(1)[-1] > x.rank())
     call.fail(fmt::format("indices {} of {}", to_string(call.shape(1)), to_string(x.shape())));
   return {call.give(gather_nd(x, wrapped_tuples(call.x(1), x.shape(), batch), batch))};
@@ -104,6 +107,8 @@ Outputs compress(const Call& call) {
   const auto axis = flat ? 0 : Call::axis(call.attribute("axis", std::int64_t{0}), x.rank());
   const auto condition = call.integers(1);
   std::vector<std::int64_t> kept;
+  if (std::cmp_greater(condition.size(), x.size(axis)))
+    call.fail(fmt::format("{} conditions of {} places", condition.size(), x.size(axis)));
   for (std::size_t i = 0; i < condition.size(); ++i)
     if (condition[i] != 0) kept.push_back(static_cast<std::int64_t>(i));
   return {call.give(index_select(x, axis, Tensor::from(kept)))};
@@ -119,7 +124,7 @@ std::vector<Operator> index_operators() {
       {"GatherElements", 11, gather_elements},
       {"GatherND", 11, gather_nd_of},
       {"NonZero", 9, nonzero_of},
-      {"OneHot", 9, one_hot_of, {data, structure, data}},
+      {"OneHot", 9, one_hot_of, {data, structure, statistic}},
       {"ScatterElements", 11, scatter_elements},
       {"Scatter", 9, scatter_elements},
       {"ScatterND", 11, scatter_nd_of},

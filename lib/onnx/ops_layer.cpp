@@ -77,8 +77,7 @@ Outputs conv_transpose(const Call& call) {
     if (!wanted.empty() || automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
       const auto target = wanted.empty() ? x.size(dim) * w.strides[d] : wanted[d];
       const auto total = std::max<std::int64_t>(0, whole - target);
-      first = automatic == "SAME_UPPER" ? total - (total + 1) / 2 : (total + 1) / 2;
-      if (automatic != "SAME_UPPER" && automatic != "SAME_LOWER") first = total / 2;
+      first = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
       last = whole - target - first;
     }
     const auto extent = whole - first - last;

@@ -17,7 +17,8 @@ Outputs batch_norm(const Call& call) {
   const auto& options = call.runner().options();
   const double eps = call.attribute("epsilon", 1e-5), momentum = call.attribute("momentum", 0.9);
   if (call.attribute("spatial", std::int64_t{1}) == 0) call.refuse("statistics per element (spatial=0)");
-  const bool asked = call.opset() >= 14 ? call.attribute("training_mode", std::int64_t{0}) != 0 : call.outputs() > 1;
+  const bool asked = call.opset() >= 14 ? call.attribute("training_mode", std::int64_t{0}) != 0
+                                        : call.wants(1) || call.wants(2) || call.wants(3) || call.wants(4);
   const Tensor &x = call.x(0), &scale = call.x(1), &bias = call.x(2), &mean_now = call.x(3), &var_now = call.x(4);
   if (!asked && (!options.training || options.freeze_statistics))
     return {call.give(batch_norm_inference(x, mean_now, var_now, scale, bias, eps))};
@@ -101,7 +102,7 @@ Outputs lp_norm(const Call& call) {
   const Tensor& x = call.x(0);
   const auto axis = Call::axis(call.attribute("axis", std::int64_t{-1}), x.rank());
   const auto length = norm(x, static_cast<double>(call.attribute("p", std::int64_t{2})), {axis}, true);
-  return {call.give(where(eq(length, 0.0), zeros_like(x), x / length))};
+  return {call.give(x / where(eq(length, 0.0), 1.0, length))};
 }
 
 Outputs mean_variance(const Call& call) {

@@ -57,8 +57,7 @@ RunValue quantized(const Call& call, const Tensor& x, const Tensor& scale, const
 
 Outputs quantize(const Call& call) {
   const auto& x = call.x(0);
-  const auto named = call.attribute("output_dtype", std::int64_t{0});
-  const auto type = call.has(2) ? call.type(2) : named != 0 ? static_cast<ElementType>(named) : ElementType::u8;
+  const auto type = call.has(2) ? call.type(2) : call.element_type("output_dtype", ElementType::u8);
   const Tensor zero = call.has(2) ? along_axis(call, call.x(2), x) : Tensor{};
   return {quantized(call, x, along_axis(call, call.x(1), x), zero, type)};
 }
@@ -84,9 +83,11 @@ Outputs dynamic_quantize(const Call& call) {
 /// its low part below 16, so a product of a part has 13 bits, and 2048 of them may be added.
 Tensor exact_sums(const Tensor& a, std::int64_t products, const std::function<Tensor(const Tensor&)>& sums) {
   constexpr std::int64_t whole = 63;
-  if (products <= whole) return cast(sums(a), Dtype::i32);
+  // Rounded: a solver may reach a whole sum by fractions.
+  const auto exact = [&](const Tensor& part) { return cast(round(sums(part)), Dtype::i32); };
+  if (products <= whole) return exact(a);
   const Tensor high = floor(a / 16.0), low = a - high * 16.0;
-  return cast(sums(high), Dtype::i32) * 16.0 + cast(sums(low), Dtype::i32);
+  return exact(high) * 16.0 + exact(low);
 }
 
 /// The product of integers, in pieces of the inner dimension that are exact.
@@ -129,6 +130,7 @@ Outputs matmul_quantized(const Call& call) {
 
 /// The sums of a convolution of whole numbers, as i32.
 Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weight) {
+  if (weight.rank() < 3) call.fail(fmt::format("the weight is {}", to_string(weight.shape())));
   const std::vector<std::int64_t> kernel(weight.shape().begin() + 2, weight.shape().end());
   const auto w = Windows::of(call, x.shape(), kernel);
   const auto groups = call.attribute("group", std::int64_t{1});
@@ -200,15 +202,14 @@ Outputs add_quantized(const Call& call) {
 }  // namespace
 
 std::vector<Operator> quantized_operators() {
+  // Scales and zero points are buffers.
+  const std::vector<Role> roles{Role::data, Role::statistic};
+  constexpr std::string_view microsoft = "com.microsoft";
   return {
-      {"ConvInteger", 10, conv_integer},
-      {"DequantizeLinear", 10, dequantize},
-      {"DynamicQuantizeLinear", 11, dynamic_quantize},
-      {"MatMulInteger", 10, matmul_integer},
-      {"QLinearAdd", 1, add_quantized, {}, "com.microsoft"},
-      {"QLinearConv", 10, conv_quantized},
-      {"QLinearMatMul", 10, matmul_quantized},
-      {"QuantizeLinear", 10, quantize},
+      {"ConvInteger", 10, conv_integer, roles},           {"DequantizeLinear", 10, dequantize, roles},
+      {"DynamicQuantizeLinear", 11, dynamic_quantize},    {"MatMulInteger", 10, matmul_integer, roles},
+      {"QLinearAdd", 1, add_quantized, roles, microsoft}, {"QLinearConv", 10, conv_quantized, roles},
+      {"QLinearMatMul", 10, matmul_quantized, roles},     {"QuantizeLinear", 10, quantize, roles},
   };
 }
 

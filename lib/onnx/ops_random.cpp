@@ -24,7 +24,7 @@ Outputs dropout_of(const Call& call) {
 }
 
 ElementType type_of_draw(const Call& call, ElementType otherwise) {
-  return call.runner().stored(static_cast<ElementType>(call.attribute("dtype", static_cast<std::int64_t>(otherwise))));
+  return call.runner().stored(call.element_type("dtype", otherwise));
 }
 
 RunValue drawn(const Call& call, const Shape& shape, ElementType type, bool normals) {

@@ -16,8 +16,13 @@ namespace {
 
 using Activation = std::function<Tensor(const Tensor&)>;
 
-Activation activation_of(const Call& call, std::string name, double alpha, double beta) {
+std::string lower(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+Activation activation_of(const Call& call, std::string name, double alpha, double beta) {
+  name = lower(std::move(name));
   const auto or_default = [](double given, double otherwise) { return std::isnan(given) ? otherwise : given; };
   if (name == "tanh") return [](const Tensor& x) { return tanh(x); };
   if (name == "sigmoid") return [](const Tensor& x) { return sigmoid(x); };
@@ -33,6 +38,15 @@ Activation activation_of(const Call& call, std::string name, double alpha, doubl
   if (name == "hardsigmoid")
     return [a = or_default(alpha, 0.2), b = or_default(beta, 0.5)](const Tensor& x) { return clamp(x * a + b, 0, 1); };
   call.refuse(fmt::format("the activation {}", name));
+}
+
+bool takes_beta(const std::string& name) {
+  const auto plain = lower(name);
+  return plain == "affine" || plain == "scaledtanh" || plain == "hardsigmoid";
+}
+bool takes_alpha(const std::string& name) {
+  const auto plain = lower(name);
+  return takes_beta(name) || plain == "leakyrelu" || plain == "elu" || plain == "thresholdedrelu";
 }
 
 /// The attributes and inputs that the three operators share. Inputs: X, W, R, B, sequence_lens, initial_h.
@@ -61,6 +75,16 @@ struct Recurrence {
     if (x.rank() != 3 || call.shape(1).rank() != 3 || call.shape(2).rank() != 3)
       call.fail(fmt::format("X {}, W {}, R {}", to_string(call.shape(0)), to_string(call.shape(1)), to_string(call.shape(2))));
     hidden = call.shape(2)[2];
+    const auto directions = static_cast<std::int64_t>(reversed.size()), rows = gates * hidden;
+    const auto require = [&](std::size_t input, const Shape& shape) {
+      if (call.has(input) && !(call.shape(input) == shape))
+        call.fail(fmt::format("input {} is {} instead of {}", input, to_string(call.shape(input)), to_string(shape)));
+    };
+    if (hidden < 1) call.fail(fmt::format("R is {}", to_string(call.shape(2))));
+    require(1, {directions, rows, x.size(2)});
+    require(2, {directions, rows, hidden});
+    require(3, {directions, 2 * rows});
+    if (gates == 4) require(7, {directions, 3 * hidden});
     lengths = call.optional(4);
     clip = call.attribute("clip", 0.0);
     names = call.texts("activations");
@@ -72,9 +96,7 @@ struct Recurrence {
 
   bool has_activations(const std::vector<std::string>& standard) const {
     for (std::size_t i = 0; i < names.size(); ++i) {
-      auto name = names[i];
-      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      if (name != standard[i % functions]) return false;
+      if (lower(names[i]) != standard[i % functions]) return false;
     }
     return call.numbers("activation_alpha").empty() && call.numbers("activation_beta").empty();
   }
@@ -82,8 +104,15 @@ struct Recurrence {
   Activation activation(std::size_t direction, std::size_t which) const {
     const auto at = direction * functions + which;
     const auto alphas = call.numbers("activation_alpha"), betas = call.numbers("activation_beta");
+    // Functions without such a number take none.
+    std::size_t alpha = 0, beta = 0;
+    for (std::size_t i = 0; i < at; ++i) {
+      alpha += takes_alpha(names[i]) ? 1 : 0;
+      beta += takes_beta(names[i]) ? 1 : 0;
+    }
     const auto nan = std::nan("");
-    auto f = activation_of(call, names[at], at < alphas.size() ? alphas[at] : nan, at < betas.size() ? betas[at] : nan);
+    auto f = activation_of(call, names[at], takes_alpha(names[at]) && alpha < alphas.size() ? alphas[alpha] : nan,
+                           takes_beta(names[at]) && beta < betas.size() ? betas[beta] : nan);
     if (clip <= 0) return f;
     return [f, limit = clip](const Tensor& v) { return f(clamp(v, -limit, limit)); };
   }

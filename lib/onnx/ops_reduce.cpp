@@ -20,7 +20,9 @@ Outputs reduced(const Call& call, Reduction f) {
   const bool keeps = call.attribute("keepdims", std::int64_t{1}) != 0;
   Dims dims;
   for (const auto axis : call.integers(1, "axes")) dims.push_back(Call::axis(axis, shape.rank()));
-  if (dims.empty() && call.attribute("noop_with_empty_axes", std::int64_t{0}) != 0) return {call.in(0)};
+  // No dimension is reduced, and what the reduction does to each element is done: as over one element.
+  if (dims.empty() && call.attribute("noop_with_empty_axes", std::int64_t{0}) != 0)
+    return {call.give(f(unsqueeze(call.x(0), 0), {0}, false))};
   if (shape.rank() == 0) return {call.give(clnet::reshape(f(clnet::reshape(call.x(0), Shape{1}), {0}, false), Shape{}))};
   return {call.give(f(call.x(0), dims, keeps))};
 }

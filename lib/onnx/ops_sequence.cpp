@@ -7,6 +7,8 @@
 namespace clnet::onnx {
 namespace {
 
+constexpr std::int64_t most_elements = 1'000'000;
+
 const std::vector<RunValue>& elements(const Call& call, std::size_t input) {
   if (!call.in(input).is_sequence()) call.fail(fmt::format("input {} is no sequence", input));
   return call.in(input).elements();
@@ -69,11 +71,12 @@ Outputs split_to(const Call& call) {
   bool drops = false;
   std::vector<std::int64_t> lengths;
   if (!call.has(1)) {
+    if (extent > most_elements) call.fail(fmt::format("{} parts", extent));
     lengths.assign(static_cast<std::size_t>(extent), 1);
     drops = call.attribute("keepdims", std::int64_t{1}) == 0;
   } else if (call.shape(1).rank() == 0) {
     const auto each = call.integer(1);
-    if (each < 1) call.fail(fmt::format("parts of {}", each));
+    if (each < 1 || extent / each > most_elements) call.fail(fmt::format("parts of {} of {}", each, extent));
     for (std::int64_t at = 0; at < extent; at += each) lengths.push_back(std::min(each, extent - at));
   } else {
     lengths = call.integers(1);

@@ -65,7 +65,8 @@ Outputs transpose(const Call& call) {
   const auto rank = call.shape(0).rank();
   if (dims.empty())
     for (int d = rank; d-- > 0;) dims.push_back(d);
-  std::vector<int> order(dims.begin(), dims.end());
+  std::vector<int> order;
+  for (const auto dim : dims) order.push_back(Call::axis(dim, rank));
   return {call.give(permute(call.x(0), order))};
 }
 
@@ -108,13 +109,15 @@ Outputs concat(const Call& call) {
   return {call.give(clnet::concat(parts, Call::axis(axis ? axis->integer : 1, parts[0].rank())))};
 }
 
+constexpr std::int64_t most_parts = 1'000'000;
+
 Outputs split(const Call& call) {
   const auto axis = Call::axis(call.attribute("axis", std::int64_t{0}), call.shape(0).rank());
   const auto extent = call.shape(0)[axis];
   auto lengths = call.integers(1, "split");
   if (lengths.empty()) {
     const auto count = call.attribute("num_outputs", static_cast<std::int64_t>(call.outputs()));
-    if (count < 1 || count > extent + 1) call.fail(fmt::format("{} outputs of an extent of {}", count, extent));
+    if (count < 1 || count > most_parts) call.fail(fmt::format("{} outputs of an extent of {}", count, extent));
     const auto length = (extent + count - 1) / count;
     for (std::int64_t i = 0, at = 0; i < count; ++i, at += length)
       lengths.push_back(std::clamp<std::int64_t>(extent - at, 0, length));
@@ -183,6 +186,13 @@ Outputs constant_of_shape(const Call& call) {
   if (!value || value->tensors.empty()) return {RunValue(zeros(shape), ElementType::f32)};
   const auto host = call.runner().constants().of(value->tensors[0]);
   if (host.shape().numel() != 1) call.fail("the value has several elements");
+  constexpr std::int64_t most_on_host = 4096;
+  if (host.host() && shape.numel() <= most_on_host) {
+    HostTensor out{host.type(), shape, {}};
+    for (std::int64_t i = 0; i < shape.numel(); ++i)
+      out.bytes.insert(out.bytes.end(), host.host()->bytes.begin(), host.host()->bytes.end());
+    return {RunValue(std::move(out))};
+  }
   return {RunValue(expand(clnet::reshape(host.tensor(), Shape{}), shape), host.type())};
 }
 
@@ -192,13 +202,21 @@ Outputs range(const Call& call) {
   if (is_floating(type)) {
     const double start = call.number(0), limit = call.number(1), step = call.number(2);
     if (step == 0) call.fail("the step is 0");
-    const auto count = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil((limit - start) / step)));
+    const double steps = std::ceil((limit - start) / step);
+    if (!(steps <= INT32_MAX)) call.fail(fmt::format("{} elements", steps));
+    const auto count = steps > 0 ? static_cast<std::int64_t>(steps) : 0;
     return {call.give(arange(count, start, step, dtype_of(type)))};
   }
   const auto start = call.integer(0), limit = call.integer(1), step = call.integer(2);
   if (step == 0) call.fail("the step is 0");
-  const auto distance = step > 0 ? limit - start : start - limit, by = step > 0 ? step : -step;
-  const auto count = distance > 0 ? (distance + by - 1) / by : 0;
+  // Without a sign, as the distance may have 64 bits.
+  const auto bits = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const auto distance =
+      (step > 0 ? limit > start : limit < start) ? (step > 0 ? bits(limit) - bits(start) : bits(start) - bits(limit)) : 0;
+  const auto by = step > 0 ? bits(step) : std::uint64_t{0} - bits(step);
+  const auto steps = distance / by + (distance % by != 0 ? 1 : 0);
+  if (steps > INT32_MAX) call.fail(fmt::format("{} elements", steps));
+  const auto count = static_cast<std::int64_t>(steps);
   if (count <= 4096) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = start + i * step;
@@ -213,23 +231,24 @@ Outputs cast_to(const Call& call, ElementType type) {
   if (from == type) return {call.in(0)};
   return {call.give_as(call.x(0), type)};
 }
-Outputs cast_as(const Call& call) { return cast_to(call, static_cast<ElementType>(call.attribute("to", std::int64_t{0}))); }
+Outputs cast_as(const Call& call) { return cast_to(call, call.element_type("to", ElementType::undefined)); }
 Outputs cast_like(const Call& call) { return cast_to(call, call.type(1)); }
 
 Outputs eye_like(const Call& call) {
   const auto& shape = call.shape(0);
   if (shape.rank() != 2) call.fail(fmt::format("the input {} is no matrix", to_string(shape)));
-  const auto to = call.attribute("dtype", static_cast<std::int64_t>(call.type(0)));
-  const auto type = call.runner().stored(static_cast<ElementType>(to));
+  const auto type = call.runner().stored(call.element_type("dtype", call.type(0)));
   const auto k = call.attribute("k", std::int64_t{0});
   const Tensor rows = unsqueeze(arange(shape[0], static_cast<double>(k)), 1), columns = arange(shape[1]);
   return {call.give_as(eq(rows, columns), type)};
 }
 
+constexpr std::int64_t most_block = 1 << 15;
+
 Outputs depth_to_space(const Call& call) {
   const auto& s = call.shape(0);
   const auto block = call.attribute("blocksize", std::int64_t{1});
-  if (s.rank() != 4 || block < 1 || s[1] % (block * block) != 0)
+  if (s.rank() != 4 || block < 1 || block > most_block || s[1] % (block * block) != 0)
     call.fail(fmt::format("blocks of {} from {}", block, to_string(s)));
   const auto channels = s[1] / (block * block);
   const bool by_columns = call.attribute("mode", std::string_view("DCR")) == "CRD";
@@ -242,7 +261,7 @@ Outputs depth_to_space(const Call& call) {
 Outputs space_to_depth(const Call& call) {
   const auto& s = call.shape(0);
   const auto block = call.attribute("blocksize", std::int64_t{1});
-  if (s.rank() != 4 || block < 1 || s[2] % block != 0 || s[3] % block != 0)
+  if (s.rank() != 4 || block < 1 || block > most_block || s[2] % block != 0 || s[3] % block != 0)
     call.fail(fmt::format("blocks of {} from {}", block, to_string(s)));
   const Tensor x = clnet::reshape(call.x(0), {s[0], s[1], s[2] / block, block, s[3] / block, block});
   return {call.give(clnet::reshape(permute(x, {0, 3, 5, 1, 2, 4}), {s[0], s[1] * block * block, s[2] / block, s[3] / block}))};
@@ -265,6 +284,8 @@ Outputs pad_of(const Call& call) {
     axes.resize(static_cast<std::size_t>(rank));
     std::iota(axes.begin(), axes.end(), 0);
   }
+  for (const auto amount : amounts)
+    if (amount < -INT32_MAX || amount > INT32_MAX) call.fail(fmt::format("a pad of {}", amount));
   if (amounts.size() != 2 * axes.size()) call.fail(fmt::format("{} pads of {} axes", amounts.size(), axes.size()));
   std::vector<std::int64_t> before(static_cast<std::size_t>(rank)), after(before);
   Tensor x = call.x(0);
@@ -290,6 +311,7 @@ Outputs pad_of(const Call& call) {
     const auto low = before[static_cast<std::size_t>(d)], high = after[static_cast<std::size_t>(d)], extent = x.size(d);
     if (low == 0 && high == 0) continue;
     if (extent == 0) call.fail(fmt::format("mode {} of an extent of 0", mode));
+    static_cast<void>(x.shape().with(d, extent + low + high));  // refuses what is too large
     std::vector<std::int64_t> from;
     for (std::int64_t i = -low; i < extent + high; ++i) {
       if (mode == "edge") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "clnet/error.h"
 #include "lib/base/input_file.h"
@@ -37,7 +38,10 @@ struct Scope {
 
 class Resolver {
  public:
-  Resolver(const ModelFile& file, std::vector<MissingOperator>& missing) : file_(file), missing_(missing) {}
+  Resolver(const ModelFile& file, std::vector<MissingOperator>& missing) : file_(file), missing_(missing) {
+    for (const auto& function : file.functions)
+      function_of_.emplace(std::tuple(function.domain, function.name, function.overload), &function);
+  }
 
   std::shared_ptr<const Program> graph(const GraphInfo& graph, Scope* outer, const std::vector<Opset>& opsets) {
     auto program = std::make_shared<Program>();
@@ -120,9 +124,7 @@ class Resolver {
       if (!added.op) find_function(added);
       if (!added.op && !added.function) {
         const auto operation = node.domain.empty() ? std::string(node.op_type) : fmt::format("{}.{}", node.domain, node.op_type);
-        if (MissingOperator missing{operation, added.opset, label};
-            std::find(missing_.begin(), missing_.end(), missing) == missing_.end())
-          missing_.push_back(std::move(missing));
+        if (listed_.emplace(operation, added.opset).second) missing_.push_back({operation, added.opset, label});
       }
       for (const auto& attribute : node.attributes)
         for (const auto& body : attribute.graphs) added.graphs.push_back(graph(*body, &scope, opsets));
@@ -136,12 +138,10 @@ class Resolver {
 
   void find_function(Instruction& instruction) {
     const auto& node = *instruction.node;
-    for (const auto& candidate : file_.functions)
-      if (candidate.domain == node.domain && candidate.name == node.op_type && candidate.overload == node.overload) {
-        instruction.definition = &candidate;
-        instruction.function = function(candidate);
-        return;
-      }
+    const auto found = function_of_.find({node.domain, node.op_type, node.overload});
+    if (found == function_of_.end()) return;
+    instruction.definition = found->second;
+    instruction.function = function(*found->second);
   }
 
   static void find_ends(Program& program) {
@@ -162,6 +162,8 @@ class Resolver {
 
   const ModelFile& file_;
   std::vector<MissingOperator>& missing_;
+  std::set<std::pair<std::string, std::int64_t>> listed_;  ///< of those, by operator and set
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionInfo*> function_of_;
   std::map<const FunctionInfo*, std::shared_ptr<const Program>> functions_;
   std::set<const FunctionInfo*> open_;
   int depth_ = 0;

@@ -339,6 +339,7 @@ FunctionInfo read_function(Message message) {
       default: message.skip();
     }
   }
+  if (out.domain == "ai.onnx") out.domain = {};
   return out;
 }
 

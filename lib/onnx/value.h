@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "clnet/error.h"
 #include "clnet/nn/parameter.h"
 #include "clnet/tensor.h"
 #include "lib/onnx/host_tensor.h"
@@ -21,11 +24,12 @@ class RunValue {
   RunValue(Tensor tensor, ElementType type, bool constant = false)
       : type_(type), constant_(constant), tensor_(std::move(tensor)) {}
   explicit RunValue(Tensor tensor) : type_(type_of(tensor.dtype())), tensor_(std::move(tensor)) {}
-  explicit RunValue(std::shared_ptr<const HostTensor> host) : type_(host->type), constant_(true), host_(std::move(host)) {}
-  explicit RunValue(HostTensor host) : RunValue(std::make_shared<const HostTensor>(std::move(host))) {}
-  explicit RunValue(nn::Parameter parameter) : RunValue(parameter.value(), type_of(parameter.dtype())) {
-    parameter_ = std::move(parameter);
-  }
+  explicit RunValue(HostTensor host)
+      : type_(host.type),
+        constant_(true),
+        host_(std::make_shared<const HostTensor>(std::move(host))),
+        made_(std::make_shared<Made>()) {}
+  RunValue(nn::Parameter parameter, ElementType type) : RunValue(parameter.value(), type) { parameter_ = std::move(parameter); }
   static RunValue sequence(std::vector<RunValue> elements) {
     RunValue out;
     out.sequence_ = std::make_shared<const std::vector<RunValue>>(std::move(elements));
@@ -38,10 +42,13 @@ class RunValue {
 
   ElementType type() const { return type_; }
   const Shape& shape() const { return host_ ? host_->shape : tensor_.shape(); }
-  /// On the device; made from the host's copy at the first call.
+  /// On the device; made from the host's copy at the first call, once for all copies of the value. Throws Error for a sequence,
+  /// and for nothing.
   const Tensor& tensor() const {
-    if (!tensor_.defined()) tensor_ = to_tensor(*host_);
-    return tensor_;
+    if (tensor_.defined()) return tensor_;
+    if (!host_) throw Error(sequence_ ? "a sequence is where a tensor is needed" : "there is no value where a tensor is needed");
+    std::call_once(made_->once, [this] { made_->tensor = to_tensor(*host_); });
+    return made_->tensor;
   }
   /// Null: not on the host.
   const std::shared_ptr<const HostTensor>& host() const { return host_; }
@@ -54,8 +61,13 @@ class RunValue {
  private:
   ElementType type_ = ElementType::undefined;
   bool constant_ = false;
+  struct Made {
+    std::once_flag once;
+    Tensor tensor;
+  };
   std::shared_ptr<const HostTensor> host_;
-  mutable Tensor tensor_;
+  std::shared_ptr<Made> made_;
+  Tensor tensor_;
   std::shared_ptr<const std::vector<RunValue>> sequence_;
   std::optional<nn::Parameter> parameter_;
 };

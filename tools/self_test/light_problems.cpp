@@ -1,6 +1,7 @@
 // Operations on rows (reductions, softmax, normalisation, losses), on elements, and on places; an optimizer's step.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 
 #include "lib/ops/optimize/optimizer_update.h"
@@ -278,6 +279,27 @@ Problem argsort_problem(const Lines& lines) {
   return result;
 }
 
+/// Values and places of the largest.
+Problem topk_problem(const Lines& lines, std::int64_t k) {
+  const Shape shape{lines.outer, lines.axis, lines.inner};
+  Problem result{
+      .op = "topk", .name = "topk " + std::to_string(k) + " of " + to_string(shape) + " along 1", .inputs = {{shape, -4, 4}}};
+  result.narrow = false;
+  result.run = [k](const auto& t) { return std::vector{topk(t[0], k, 1).values}; };
+  result.reference = [=](const auto& v) {
+    const Lines kept{lines.outer, k, lines.inner};
+    Values y(static_cast<std::size_t>(lines.outer * k * lines.inner));
+    lines.each([&](auto o, auto i) {
+      Values line;
+      for (std::int64_t a = 0; a < lines.axis; ++a) line.push_back(v[0][lines(o, a, i)]);
+      std::sort(line.begin(), line.end(), std::greater<>());
+      for (std::int64_t a = 0; a < k; ++a) y[kept(o, a, i)] = line[static_cast<std::size_t>(a)];
+    });
+    return std::vector<Values>{y};
+  };
+  return result;
+}
+
 /// A step of Adam.
 Problem optimizer_problem(std::int64_t count) {
   constexpr double rate = 0.1, shrink = 0.99, scale = 1.5, beta1 = 0.9, beta2 = 0.95, eps = 1e-3, decay = 0.01;
@@ -505,6 +527,8 @@ std::vector<Problem> make_row_problems(bool full) {
                               scatter_problem({2, 20, 3}, 100, true),
                               argsort_problem({4, 100, 1}),
                               argsort_problem({2, 40, 3}),
+                              topk_problem({3, 300, 1}, 7),
+                              topk_problem({2, 40, 3}, 5),
                               optimizer_problem(1003),
                               resample_problem(3, 5, 9),
                               ctc_problem(12, 3, 6, 4)};

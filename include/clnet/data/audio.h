@@ -79,7 +79,7 @@ class CLNET_API Sounds : public Dataset {
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Example get(std::int64_t index, std::uint64_t seed) const override;
-  std::int32_t label_of(std::int64_t index) const override { return files_.at(static_cast<std::size_t>(index)).label; }
+  std::int32_t label_of(std::int64_t index) const override;
   /// The file's path.
   std::string name_of(std::int64_t index) const override;
   std::string fingerprint() const override;
@@ -93,6 +93,8 @@ class CLNET_API Sounds : public Dataset {
   std::pair<Sounds, Sounds> split(double share, std::uint64_t seed = 0) const;
 
  private:
+  const File& file_at(std::int64_t index) const;
+
   std::vector<File> files_;
   std::vector<std::string> class_names_;
   SoundOptions options_;

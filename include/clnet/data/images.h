@@ -84,7 +84,7 @@ class CLNET_API Images : public Dataset {
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Example get(std::int64_t index, std::uint64_t seed) const override;
-  std::int32_t label_of(std::int64_t index) const override { return files_.at(static_cast<std::size_t>(index)).label; }
+  std::int32_t label_of(std::int64_t index) const override;
   /// The file's path.
   std::string name_of(std::int64_t index) const override;
   std::string fingerprint() const override;

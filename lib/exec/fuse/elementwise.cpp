@@ -208,6 +208,8 @@ class Printer {
                               rows ? "WIDE_KERNEL " : "", name_, wrapped(parameters_, name_.size() + (rows ? 25 : 13)), body);
     auto& launch = recorder_.generated(name_, std::move(source), name_);
     if (lanes_ > 1) launch.define("LANES", lanes_);
+    // Also where f64 lies between casts, and no buffer has it.
+    if (kernel_.f64) launch.define("COMPUTES_F64", 1);
     // So that fused operations give the bits of single ones. Vectors keep theirs, which hold without it.
     if (!recorder_.device().prefers_vector_kernels) launch.define("ROUND_EACH", 1);
     if (rows && recorder_.device().native_float_width >= 16) launch.define("WIDE", 1);

@@ -149,8 +149,8 @@ Tensor polygamma(std::int64_t order, const Tensor& x) {
 Tensor poisson(const Tensor& rates) {
   require_defined("poisson", {{"rates", rates}});
   ops::require_floating("poisson", rates.spec());
-  // Between the numbers that rand() gives, so that none is 0 or 1.
-  const Tensor share = rand(rates.shape()) + 0x1p-25;
+  // rand() gives 0, and nothing above 1 - 2^-24.
+  const Tensor share = maximum(rand(rates.shape()), 0x1p-25);
   return cast(ops::binary(ops::poisson_row, cast(stop_gradient(rates), Dtype::f32), share), rates.dtype());
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "clnet/error.h"
@@ -23,26 +24,39 @@ using Key = std::uint64_t;
 using Place = std::uint32_t;
 
 /// Behind all numbers; each NaN is an element of its own.
-constexpr Key nan_key = 0xffffffff;
+constexpr Key nan_key = 0xffffffff, nan_key_f64 = ~Key{0};
+
+std::optional<Key> nan_key_of(Dtype dtype) {
+  if (!is_floating(dtype)) return std::nullopt;
+  return dtype == Dtype::f64 ? nan_key_f64 : nan_key;
+}
 
 /// Slices of `width` elements as numbers that are ordered as these.
 struct Slices {
   std::vector<Key> keys;
   std::size_t width = 1;
-  bool floating = false;
+  std::optional<Key> nan = std::nullopt;  ///< of floating elements
 
   std::size_t count() const { return keys.size() / width; }
   bool equal(Place a, Place b) const {
     const auto *one = &keys[a * width], *other = &keys[b * width];
     for (std::size_t i = 0; i < width; ++i)
-      if (one[i] != other[i] || (floating && one[i] == nan_key)) return false;
+      if (one[i] != other[i] || one[i] == nan) return false;
     return true;
   }
 };
 
 std::vector<Key> keys_of(const Tensor& x) {
   std::vector<Key> keys(static_cast<std::size_t>(x.numel()));
-  if (is_floating(x.dtype())) {
+  if (x.dtype() == Dtype::f64) {
+    const auto values = x.to_vector<double>();
+    std::transform(values.begin(), values.end(), keys.begin(), [](double value) -> Key {
+      constexpr Key sign = Key{1} << 63;
+      if (value != value) return nan_key_f64;
+      const auto bits = std::bit_cast<Key>(value == 0 ? 0.0 : value);
+      return (bits & sign) != 0 ? ~bits : bits | sign;
+    });
+  } else if (is_floating(x.dtype())) {
     const auto key_of = [](float value) -> Key {
       constexpr std::uint32_t sign = 0x80000000U;
       if (value != value) return nan_key;
@@ -119,7 +133,7 @@ UniqueResult unique_elements(std::string_view op, const Tensor& x, bool sorted) 
   require_defined(op, {{"x", x}});
   require_known(op);
   if (x.numel() == 0) return {zeros({0}, x.dtype()), zeros(x.shape(), Dtype::i64), zeros({0}, Dtype::i64)};
-  auto result = runs_of(reshape(x, std::vector<std::int64_t>{-1}), 0, {keys_of(x), 1, is_floating(x.dtype())}, sorted);
+  auto result = runs_of(reshape(x, std::vector<std::int64_t>{-1}), 0, {keys_of(x), 1, nan_key_of(x.dtype())}, sorted);
   result.inverse = reshape(result.inverse, x.shape());
   return result;
 }
@@ -132,7 +146,7 @@ UniqueResult unique_slices(std::string_view op, const Tensor& x, int dim, bool s
   if (extent == 0) return {stop_gradient(x), zeros({0}, Dtype::i64), zeros({0}, Dtype::i64)};
   if (x.numel() == 0)
     throw ShapeError(fmt::format("{}: slices of {} along dimension {} have no elements", op, to_string(x.spec()), at));
-  const Slices slices{keys_of(movedim(x, at, 0)), static_cast<std::size_t>(x.numel() / extent), is_floating(x.dtype())};
+  const Slices slices{keys_of(movedim(x, at, 0)), static_cast<std::size_t>(x.numel() / extent), nan_key_of(x.dtype())};
   return runs_of(x, at, slices, sorted);
 }
 

@@ -236,6 +236,7 @@ Tensor multi_dot(const std::vector<Tensor>& tensors) {
   require_defined("multi_dot", "tensors", tensors);
   const auto count = tensors.size();
   if (count < 2) throw ShapeError(fmt::format("multi_dot: needs two tensors, got {}", count));
+  for (const auto& tensor : tensors) ops::require_floating("multi_dot", tensor.spec());
   // A first vector is a row, a last one a column.
   std::vector<Tensor> factors = tensors;
   const bool from_vector = tensors.front().rank() == 1, to_vector = tensors.back().rank() == 1;

@@ -210,7 +210,7 @@ std::vector<Example> drawn() {
          return draw(i) < p ? 1.0 : 0.0;
        })},
       {"poisson", {{{40}}}, seeded([](const Tensors& in) { return poisson(in[0]); }), by_element([](double rate, auto i) {
-         return reference::poisson(rate, draw(i) + 0x1p-25);
+         return reference::poisson(rate, std::max(draw(i), 0x1p-25));
        })},
       {"multinomial",
        {{{6}}},
