@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 
+#include "clnet/data/samplers.h"
 #include "clnet/error.h"
 #include "lib/base/checksum.h"
 #include "lib/data/epoch_order.h"
@@ -92,19 +91,15 @@ std::string Images::fingerprint() const {
 
 std::pair<Images, Images> Images::split(double share, std::uint64_t seed) const {
   if (!(share > 0 && share < 1)) throw Error(fmt::format("images: a split of {}, expected a share between 0 and 1", share));
-  std::map<std::int32_t, std::vector<std::size_t>> by_class;
-  for (std::size_t i = 0; i < files_.size(); ++i) by_class[files_[i].label].push_back(i);
-  std::vector<bool> is_second(files_.size(), false);
-  for (const auto& [label, members] : by_class) {
-    const auto count = static_cast<std::int64_t>(members.size());
-    const auto second = count < 2 ? 0 : std::clamp<std::int64_t>(std::llround(share * static_cast<double>(count)), 1, count - 1);
-    const auto order = epoch_order(count, true, seed, static_cast<std::uint64_t>(label));
-    for (std::int64_t i = 0; i < second; ++i)
-      is_second[members[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])]] = true;
-  }
-  std::vector<File> parts[2];
-  for (std::size_t i = 0; i < files_.size(); ++i) parts[is_second[i] ? 1 : 0].push_back(files_[i]);
-  return {Images(std::move(parts[0]), class_names_, options_), Images(std::move(parts[1]), class_names_, options_)};
+  std::vector<std::int32_t> labels;
+  for (const auto& file : files_) labels.push_back(file.label);
+  const auto [first, second] = stratified_split(labels, share, seed);
+  const auto part = [&](const std::vector<std::int64_t>& indices) {
+    std::vector<File> files;
+    for (const auto index : indices) files.push_back(files_[static_cast<std::size_t>(index)]);
+    return Images(std::move(files), class_names_, options_);
+  };
+  return {part(first), part(second)};
 }
 
 }  // namespace clnet::data

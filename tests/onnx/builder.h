@@ -14,46 +14,32 @@ namespace clnet::test {
 using Type = onnx::ElementType;
 using onnx::HostTensor;
 
-/// A node's attribute, as a message.
-inline std::string attribute(const std::string& name, std::int64_t value) {
+/// A node's attribute of a type of AttributeProto, as a message; `add` adds the value.
+template <class Add>
+std::string attribute_of(const std::string& name, int type, const Add& add) {
   std::string out;
   protozero::pbf_writer writer(out);
   writer.add_string(1, name);
-  writer.add_int64(3, value);
-  writer.add_int32(20, 2);
+  add(writer);
+  writer.add_int32(20, type);
   return out;
+}
+inline std::string attribute(const std::string& name, std::int64_t value) {
+  return attribute_of(name, 2, [&](auto& writer) { writer.add_int64(3, value); });
 }
 inline std::string attribute(const std::string& name, float value) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_string(1, name);
-  writer.add_float(2, value);
-  writer.add_int32(20, 1);
-  return out;
+  return attribute_of(name, 1, [&](auto& writer) { writer.add_float(2, value); });
 }
 inline std::string attribute(const std::string& name, const std::vector<std::int64_t>& values) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_string(1, name);
-  for (const auto value : values) writer.add_int64(8, value);
-  writer.add_int32(20, 7);
-  return out;
+  return attribute_of(name, 7, [&](auto& writer) {
+    for (const auto value : values) writer.add_int64(8, value);
+  });
 }
 inline std::string attribute(const std::string& name, const std::string& text) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_string(1, name);
-  writer.add_string(4, text);
-  writer.add_int32(20, 3);
-  return out;
+  return attribute_of(name, 3, [&](auto& writer) { writer.add_string(4, text); });
 }
 inline std::string graph_attribute(const std::string& name, const std::string& graph) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_string(1, name);
-  writer.add_message(6, graph);
-  writer.add_int32(20, 5);
-  return out;
+  return attribute_of(name, 5, [&](auto& writer) { writer.add_message(6, graph); });
 }
 
 /// A graph, and the model around it.
