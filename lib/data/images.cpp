@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "clnet/data/samplers.h"
 #include "clnet/error.h"
