@@ -54,7 +54,7 @@ Tensor interpolated(const Tensor& x, const std::vector<std::int64_t>& to, const 
     return {};
   const bool corners = how.coordinates == "align_corners";
   if (!corners && how.coordinates != "half_pixel" && how.coordinates != "pytorch_half_pixel") return {};
-  for (const std::size_t d : {2, 3})
+  for (const std::size_t d : {std::size_t{2}, std::size_t{3}})
     if (std::abs(scales[d] * static_cast<double>(x.size(static_cast<int>(d))) - static_cast<double>(to[d])) > 1e-6 || to[d] < 2)
       return {};
   return interpolate(x, {.size = {to[2], to[3]}, .mode = Interpolation::bilinear, .align_corners = corners});

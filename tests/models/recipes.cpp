@@ -19,6 +19,7 @@
 
 #include "clnet/clnet.h"
 #include "clnet/opencl.h"
+#include "tests/onnx/builder.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -281,6 +282,21 @@ void image_files() {
 #include <recipes/images_mixtures_and_boxes_1.inc>
 }
 
+void onnx_files() {
+  clnet::test::Builder file;
+  file.initializer("mask", {2}, {1, 1}).initializer("weight", {3, 2}, {1, 2, 3, 4, 5, 6});
+  file.input("x").input("mask").output("scores").node("Mul", {"x", "mask"}, {"masked"});
+  file.node("Gemm", {"masked", "weight"}, {"scores"}, {clnet::test::attribute("transB", std::int64_t{1})});
+  std::ofstream("classifier.onnx", std::ios::binary) << file.model();
+  const Tensor x = Tensor::from({1, 2, 3, 4}, {2, 2}).to(Dtype::f32), mask = Tensor::from({1.0F, 0.0F});
+  const Tensor labels = Tensor::from({0, 2});
+#include <recipes/onnx_in_c_1.inc>
+  CHECK(scores.to_vector<float>() == std::vector<float>{5, 11, 17, 11, 25, 39});
+  CHECK(outputs[0].to_vector<float>() == std::vector<float>{1, 3, 5, 3, 9, 15});
+#include <recipes/onnx_in_c_2.inc>
+  CHECK(io::load_safetensors("tuned.safetensors").tensors.size() == model.state_dict().size());
+}
+
 void modules() {
 #include <recipes/models_1.inc>
   CHECK(model(randn({2, 1, 28, 28})).shape() == Shape{2, 10});
@@ -464,6 +480,12 @@ void mixed_precision() {
   const Tensor x = randn({4, 6}), labels = some_labels(4);
 #include <recipes/dtypes_mixed_precision_1.inc>
   CHECK(adam.steps_made().item<std::int64_t>() == 1);
+}
+
+void doubles() {
+  if (!Device::current().info().fp64) return;
+#include <recipes/dtypes_f64_1.inc>
+  CHECK(twice.dtype() == Dtype::f64);
 }
 
 void averages_of_weights() {
@@ -673,6 +695,7 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"tensors_1", "tensors_values_never_change_1", "tensors_long_loops_1", "tensors_gradients_1"}, tensors},
       {{"devices_1", "devices_memory_1", "devices_where_memory_goes_1", "devices_waiting_and_timing_1"}, devices_and_memory},
       {{"dtypes_1"}, dtypes},
+      {{"dtypes_f64_1"}, doubles},
       {{"data_1", "data_normalization_1", "data_augmentation_1", "data_batches_of_your_own_1"}, samples},
       {{"data_parts_1", "data_rare_classes_1"}, parts_and_rare_classes},
       {{"tables_csv_files_1", "tables_csv_files_2", "tables_normalization_1", "tables_numpy_1"}, tables},
@@ -681,6 +704,7 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
         "own_datasets_different_lengths_1", "own_datasets_streams_1"},
        datasets_of_ones_own},
       {{"images_in_c_1", "images_predictions_1", "images_mixtures_and_boxes_1"}, image_files},
+      {{"onnx_in_c_1", "onnx_in_c_2"}, onnx_files},
       {{"models_1", "models_a_module_of_your_own_1"}, modules},
       {{"training_1", "training_evaluation_1", "training_hooks_1", "training_hooks_2", "training_several_inputs_and_outputs_1"},
        training_by_one_call},

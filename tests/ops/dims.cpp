@@ -118,6 +118,9 @@ std::vector<CallAlong> calls_along() {
       {"tensor_split", [](const Tensor& x, int dim) { tensor_split(x, 2, dim); }},
       {"tensor_split", [](const Tensor& x, int dim) { tensor_split(x, std::vector<std::int64_t>{1}, dim); }},
       {"select", [](const Tensor& x, int dim) { select(x, dim, 0); }},
+      {"diag_embed", [](const Tensor& x, int dim) { diag_embed(x, 0, dim, 1); }},
+      {"unique", [](const Tensor& x, int dim) { unique(x, dim); }},
+      {"unique_consecutive", [](const Tensor& x, int dim) { unique_consecutive(x, dim); }},
       {"rot90",
        [](const Tensor& x, int dim) {
          rot90(x, 1, {0, dim});

@@ -59,6 +59,34 @@ TEST_CASE("arithmetic in f64 rounds to double, and numbers beside it are doubles
   CHECK(global_norm({x}).item<double>() == Approx(std::sqrt(0.01 + 1.0 / 9 + 7.7 * 7.7)).epsilon(1e-15));
 }
 
+TEST_CASE("nextafter and the Bessel functions in f64 are double's") {
+  if (!has_doubles()) return;
+  const std::vector<double> from{1, 1, -1, 0, 1e300}, to{2, 0, -2, 1, 0};
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < from.size(); ++i) expected.push_back(std::nextafter(from[i], to[i]));
+  CHECK(nextafter(Tensor::from(from, {5}, Dtype::f64), Tensor::from(to, {5}, Dtype::f64)).to_vector<double>() == expected);
+  // From Abramowitz and Stegun's tables, with the digits of a computation in 50 digits.
+  const Tensor x = Tensor::from({0.5, 5.0, 30.0}, {3}, Dtype::f64);
+  const auto zeroth = i0(x).to_vector<double>(), first = i1(x).to_vector<double>();
+  CHECK(zeroth[0] == Approx(1.0634833707413236).epsilon(1e-14));
+  CHECK(zeroth[1] == Approx(27.239871823604442).epsilon(1e-14));
+  CHECK(zeroth[2] == Approx(781672297823.97749).epsilon(1e-14));
+  CHECK(first[0] == Approx(0.25789430539089632).epsilon(1e-14));
+  CHECK(first[1] == Approx(24.335642142450530).epsilon(1e-14));
+  CHECK(first[2] == Approx(768532038938.95700).epsilon(1e-14));
+}
+
+TEST_CASE("f64 between casts is computed in double") {
+  if (!has_doubles()) return;
+  const Tensor x = cast(Tensor::from({100.0F}), Dtype::f64);
+  CHECK(cast(log(exp(x)), Dtype::f32).item<float>() == 100.0F);
+}
+
+TEST_CASE("unique tells doubles that are one as floats") {
+  if (!has_doubles()) return;
+  CHECK(unique(Tensor::from({1.0, 1.0 + 1e-12, 1e300, 1e301}, {4}, Dtype::f64)).values.numel() == 4);
+}
+
 TEST_CASE("casts from and to f64") {
   if (!has_doubles()) return;
   const Tensor x = Tensor::from(uneven, {5}, Dtype::f64);

@@ -113,7 +113,8 @@ Tensor diag_embed(const Tensor& x, std::int64_t offset, int dim1, int dim2) {
   const auto place = [&](int dim) {
     const int at = dim < 0 ? dim + shape.rank() : dim;
     if (at < 0 || at >= shape.rank())
-      throw ShapeError(fmt::format("diag_embed: there is no dimension {} in {}", dim, to_string(shape)));
+      throw ShapeError(
+          fmt::format("diag_embed: there is no dimension {} in matrices of the lines of {}", dim, to_string(x.spec())));
     return at;
   };
   const int rows = place(dim1), columns = place(dim2);
