@@ -38,10 +38,11 @@ Outputs folded(ElementType type, const Shape& shape, const std::vector<std::int6
 
 /// The element of an input for each element of the result, by NumPy's broadcasting.
 std::vector<std::size_t> sources(const Shape& from, const Shape& to) {
-  const auto rank = to.rank(), missing = rank - from.rank();
+  const auto rank = to.rank();
   std::vector<std::int64_t> steps(static_cast<std::size_t>(rank));
   std::int64_t step = 1;
-  for (int d = from.rank(); d-- > 0; step *= from[d]) steps[static_cast<std::size_t>(d + missing)] = from[d] == 1 ? 0 : step;
+  auto slot = steps.rbegin();
+  for (int d = from.rank(); d-- > 0; step *= from[d]) *slot++ = from[d] == 1 ? 0 : step;
   std::vector<std::size_t> out(static_cast<std::size_t>(to.numel()));
   for (std::size_t i = 0; i < out.size(); ++i) {
     auto rest = static_cast<std::int64_t>(i), at = std::int64_t{0};

@@ -204,7 +204,7 @@ std::vector<std::int64_t> HostTensor::integers() const {
       if constexpr (std::is_same_v<T, bool>)
         out[i] = bytes[i] != 0 ? 1 : 0;
       else
-        out[i] = static_cast<std::int64_t>(element<T>(bytes, i));
+        out[i] = static_cast<std::int64_t>(element<T>(bytes, i));  // NOLINT(bugprone-signed-char-misuse): the sign is kept
   });
   return out;
 }

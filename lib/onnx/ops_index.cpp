@@ -87,7 +87,8 @@ Outputs one_hot_of(const Call& call) {
   const Tensor at = unsqueeze(wrapped(is_floating(call.type(0)) ? cast(call.x(0), Dtype::i64) : call.x(0), depth), axis);
   std::vector<std::int64_t> along(static_cast<std::size_t>(rank), 1);
   along[static_cast<std::size_t>(axis)] = depth;
-  const Tensor values = call.x(2), off = slice(values, 0, 0, 1), on = slice(values, 0, 1, 2);
+  const Tensor& values = call.x(2);
+  const Tensor off = slice(values, 0, 0, 1), on = slice(values, 0, 1, 2);
   return {call.give(where(eq(at, reshape(arange(depth), along)), reshape(on, Shape{}), reshape(off, Shape{})), 2)};
 }
 
