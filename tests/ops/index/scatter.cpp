@@ -43,7 +43,10 @@ TEST_CASE("integers are added exactly, and wrap") {
   const Tensor indices = Tensor::from<std::int32_t>({1, 0, 1, 1});
   const auto big = Tensor::from<std::int64_t>({1LL << 60, 5, 3, -1});
   with_each_solver(
-      "index_add", [&] { index_add(zeros({2, 2}, Dtype::i32), 0, zeros({1}, Dtype::i32), ones({1, 2}, Dtype::i32)).eval(); },
+      "index_add",
+      [&] {
+        index_add(zeros({2, 2}, Dtype::i32), 0, zeros({1}, Dtype::i32), ones({1, 2}, Dtype::i32)).eval();
+      },
       [&] {
         CHECK(scatter_add(full({2}, 2, Dtype::i64), 0, indices, big).to_vector<std::int64_t>() ==
               std::vector<std::int64_t>{7, (1LL << 60) + 4});
@@ -179,7 +182,10 @@ TEST_CASE("adding at many indices, most of them the same, some out of range") {
     const Tensor x = zeros({rows, width}), added = Tensor::from(source, {picks, width});
     const Tensor shared = Tensor::from(indices), own = Tensor::from(places, {picks, width});
     with_each_solver(
-        "index_add", [&] { index_add(zeros({2, 2}), 0, zeros({1}, Dtype::i32), ones({1, 2})).eval(); },
+        "index_add",
+        [&] {
+          index_add(zeros({2, 2}), 0, zeros({1}, Dtype::i32), ones({1, 2})).eval();
+        },
         [&] {
           CHECK(index_add(x, 0, shared, added).to_vector<float>() == expected);
           CHECK(scatter_add(x, 0, own, added).to_vector<float>() == expected);
