@@ -273,7 +273,6 @@ int run(Model& model, const Options& options) {
   using Clock = std::chrono::steady_clock;
   const auto labels = options.labels.empty() ? std::vector<std::string>{} : read_labels(options.labels);
   const auto inputs = read_inputs(model, options);
-  if (!options.output_dir.empty()) fs::create_directories(options.output_dir);
   std::vector<Value> outputs;
   std::vector<double> times;
   for (std::int64_t i = 0; i < std::max<std::int64_t>(1, options.repeat); ++i) {
@@ -287,6 +286,7 @@ int run(Model& model, const Options& options) {
     clnet::Device::current().finish();
     times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
   }
+  if (!options.output_dir.empty()) fs::create_directories(options.output_dir);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& output = outputs[i];
     if (output.is_sequence)

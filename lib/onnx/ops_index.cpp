@@ -18,9 +18,17 @@ Tensor wrapped(const Tensor& indices, std::int64_t extent) {
   return where(less(at, 0.0), at + static_cast<double>(extent), at);
 }
 
+/// Throws Error for a constant index out of -extent..extent-1. What data say is not read: such elements are NaN, or 0.
+void require_inside(const Call& call, std::size_t input, std::int64_t extent) {
+  if (!call.in(input).host()) return;
+  for (const auto index : call.integers(input))
+    if (index < -extent || index >= extent) call.fail(fmt::format("index {} of {} elements", index, extent));
+}
+
 Outputs gather_of(const Call& call) {
   const Tensor &x = call.x(0), &indices = call.x(1);
   const auto axis = Call::axis(call.attribute("axis", std::int64_t{0}), x.rank());
+  require_inside(call, 1, x.size(axis));
   std::vector<std::int64_t> extents(x.shape().begin(), x.shape().begin() + axis);
   extents.insert(extents.end(), indices.shape().begin(), indices.shape().end());
   extents.insert(extents.end(), x.shape().begin() + axis + 1, x.shape().end());
@@ -31,6 +39,7 @@ Outputs gather_of(const Call& call) {
 Outputs gather_elements(const Call& call) {
   const Tensor& x = call.x(0);
   const auto axis = Call::axis(call.attribute("axis", std::int64_t{0}), x.rank());
+  require_inside(call, 1, x.size(axis));
   return {call.give(gather(x, axis, wrapped(call.x(1), x.size(axis))))};
 }
 
@@ -65,6 +74,7 @@ std::optional<ScatterReduction> reduction_of(const Call& call) {
 Outputs scatter_elements(const Call& call) {
   const Tensor& x = call.x(0);
   const auto axis = Call::axis(call.attribute("axis", std::int64_t{0}), x.rank());
+  require_inside(call, 1, x.size(axis));
   const Tensor at = wrapped(call.x(1), x.size(axis));
   const auto reduction = reduction_of(call);
   return {call.give(reduction ? scatter_reduce(x, axis, at, call.x(2), *reduction) : scatter(x, axis, at, call.x(2)))};

@@ -149,6 +149,28 @@ TEST_CASE("errors of a node name it, its operator and the operator set") {
   CHECK_THROWS_WITH(model.run(std::vector<Tensor>(3, zeros({2}))), Contains("3 inputs"));
 }
 
+TEST_CASE("a constant index that is not there is an error") {
+  Builder b;
+  b.initializer("places", {2}, {0, -4}, Type::i64).input("x").output("y").node("Gather", {"x", "places"}, {"y"});
+  const Folder folder;
+  auto model = onnx::load(folder.write("model.onnx", b.model()));
+  CHECK_THROWS_WITH(model(zeros({3})), Contains("index -4 of 3 elements"));
+  CHECK(model(zeros({4})).shape() == Shape{2});
+}
+
+TEST_CASE("a loop whose body has no node ends, too") {
+  Builder body, b;
+  body.input("i", Type::i64).input("go", Type::boolean).input("v").output("go", Type::boolean).output("v");
+  b.input("x").output("y").node("Loop", {"", "", "x"}, {"y"}, {graph_attribute("body", body.graph())});
+  const Folder folder;
+  auto model = onnx::load(folder.write("model.onnx", b.model()));
+  int turns = 0;
+  model.set_check([&] {
+    if (++turns > 1000) throw Error("enough");
+  });
+  CHECK_THROWS_WITH(model(zeros({2})), Contains("enough"));
+}
+
 TEST_CASE("graphs within graphs have an end") {
   std::string graph = Builder().node("Relu", {"x"}, {"y"}).output("y").graph();
   for (int i = 0; i < 200; ++i) {
