@@ -86,22 +86,29 @@ TEST_CASE("long products add up in blocks") {
 }
 
 TEST_CASE("running sums keep what an addition loses, in lines of any length") {
-  constexpr std::int64_t n = 120'000, columns = 3;
-  const Tensor x = large_first({n, columns}, columns);
-  with_each_reliable_solver(
-      "cumsum", [] { cumsum(ones({8}), 0).eval(); },
-      [&] {
-        // The same sums from the other end.
-        const Tensor back = gradients(sum(cumsum(x, 0) * stop_gradient(flip(x, {0}))), {x})[0];
-        for (const Tensor& y : {cumsum(x, 0), flip(back, {0})}) {
-          const auto sums = y.to_vector<float>();
-          for (std::int64_t i = 0; i < n * columns; ++i)
-            REQUIRE(double{sums[static_cast<std::size_t>(i)]} ==
-                    Approx(large + static_cast<double>(i / columns)).epsilon(2 * 0x1p-24).margin(0));
-        }
-        CHECK(slice(cumsum(full({n}, 0.1), 0), 0, n - 1).item<float>() ==
-              Approx(double{0.1F} * n).epsilon(2 * 0x1p-24).margin(0));
-      });
+  constexpr std::int64_t n = 120'000;
+  // Lines in one piece, and beside each other.
+  for (const std::int64_t columns : {1, 3}) {
+    CAPTURE(columns);
+    const Tensor x = large_first({n, columns}, columns);
+    with_each_reliable_solver(
+        "cumsum",
+        [=] {
+          cumsum(ones({8, columns}), 0).eval();
+        },
+        [&] {
+          // The same sums from the other end.
+          const Tensor back = gradients(sum(cumsum(x, 0) * stop_gradient(flip(x, {0}))), {x})[0];
+          for (const Tensor& y : {cumsum(x, 0), flip(back, {0})}) {
+            const auto sums = y.to_vector<float>();
+            for (std::int64_t i = 0; i < n * columns; ++i)
+              REQUIRE(double{sums[static_cast<std::size_t>(i)]} ==
+                      Approx(large + static_cast<double>(i / columns)).epsilon(2 * 0x1p-24).margin(0));
+          }
+          const Tensor even = cumsum(full({n, columns}, 0.1), 0);
+          CHECK(slice(even, 0, n - 1).to_vector<double>()[0] == Approx(double{0.1F} * n).epsilon(2 * 0x1p-24).margin(0));
+        });
+  }
 }
 
 TEST_CASE("products of f16 are summed in f32") {
