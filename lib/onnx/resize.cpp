@@ -14,7 +14,8 @@ double source_of(const Resampling& how, std::int64_t i, std::int64_t from, std::
   const auto& mode = how.coordinates;
   if (mode == "half_pixel") return (x + 0.5) / scale - 0.5;
   if (mode == "pytorch_half_pixel") return to > 1 ? (x + 0.5) / scale - 0.5 : 0;
-  if (mode == "align_corners") return to > 1 ? x * (in - 1) / (out - 1) : 0;
+  // Of the extent before it is rounded down.
+  if (mode == "align_corners") return to > 1 ? x * (in - 1) / (scale * in - 1) : 0;
   if (mode == "asymmetric") return x / scale;
   if (mode == "half_pixel_symmetric") {
     const double adjustment = out / (scale * in), center = in / 2;
