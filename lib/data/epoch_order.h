@@ -46,6 +46,8 @@ class SampleRandom {
   std::uint64_t next();
   /// 0..count-1, each equally likely.
   std::uint64_t below(std::uint64_t count);
+  /// From 0 on and below 1.
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   /// Above 0 and below 1.
   double inside_unit() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
 

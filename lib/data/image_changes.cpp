@@ -138,9 +138,7 @@ void rand_augment(Canvas& canvas, std::int64_t level, SampleRandom& random) {
 
 }  // namespace
 
-double uniform(SampleRandom& random, double low, double high) {
-  return low + (high - low) * static_cast<double>(random.next() >> 11) * 0x1p-53;
-}
+double uniform(SampleRandom& random, double low, double high) { return low + (high - low) * random.unit(); }
 
 Affine Affine::inverse() const {
   const double determinant = m[0] * m[4] - m[1] * m[3];

@@ -14,6 +14,7 @@
 #include "clnet/error.h"
 #include "lib/base/file.h"
 #include "lib/base/input_file.h"
+#include "lib/data/folder_entries.h"
 #include "lib/data/image_changes.h"
 
 namespace clnet::data {
@@ -30,20 +31,6 @@ bool is_image_name(const fs::path& path) {
   auto ending = path.extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
   return ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".bmp";
-}
-
-/// Not hidden, in the order of their names.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error))
-    throw FileError(fmt::format("{}: {}", folder.string(), error ? error.message() : "is not a folder"));
-  std::vector<fs::path> paths;
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
-    if (!entry->path().filename().string().starts_with('.')) paths.push_back(entry->path());
-  if (error) throw FileError(fmt::format("{}: cannot list the folder: {}", folder.string(), error.message()));
-  std::sort(paths.begin(), paths.end());
-  return paths;
 }
 
 /// All image files below the folder. Links to folders are not followed, as they may lead round.

@@ -114,7 +114,7 @@ Example Mixed::get(std::int64_t index, std::uint64_t seed) const {
   const bool is_mask = example[1].shape.rank() > 0;
   double own = 1;
   Example other;
-  if (static_cast<double>(random.next() >> 11) * 0x1p-53 < options_.share) {
+  if (random.unit() < options_.share) {
     const bool is_cut = options_.mixup == 0 || (options_.cutmix > 0 && random.below(2) == 1);
     const auto partner = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(size())));
     own = beta_variate(random, is_cut ? options_.cutmix : options_.mixup);

@@ -11,6 +11,7 @@
 #include "clnet/error.h"
 #include "lib/base/checksum.h"
 #include "lib/data/epoch_order.h"
+#include "lib/data/folder_entries.h"
 
 namespace clnet::data {
 namespace {
@@ -25,23 +26,11 @@ bool is_wav_name(const std::filesystem::path& path) {
   return ending == ".wav" || ending == ".wave";
 }
 
-/// Not hidden, in the order of their names.
-std::vector<std::filesystem::path> sound_entries(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::vector<std::filesystem::path> paths;
-  std::filesystem::directory_iterator entry(folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
-    if (!entry->path().filename().string().starts_with('.')) paths.push_back(entry->path());
-  if (error) throw FileError(fmt::format("{}: cannot list the folder: {}", folder.string(), error.message()));
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 /// Links to folders are not followed, as they may lead round.
 void collect_sounds(const std::filesystem::path& folder, int levels, std::int32_t label, std::vector<Sounds::File>& found) {
   if (levels > most_sound_levels)
     throw FileError(fmt::format("{}: lies more than {} levels deep", folder.string(), most_sound_levels));
-  for (const auto& path : sound_entries(folder)) {
+  for (const auto& path : entries_of(folder)) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {
       if (!std::filesystem::is_symlink(path, error)) collect_sounds(path, levels + 1, label, found);
@@ -129,7 +118,7 @@ Sounds sound_folder(const std::filesystem::path& folder, const SoundOptions& opt
   std::vector<Sounds::File> files;
   std::vector<std::string> names;
   std::filesystem::path without;
-  for (const auto& path : sound_entries(folder)) {
+  for (const auto& path : entries_of(folder)) {
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) continue;
     const auto before = files.size();

@@ -37,8 +37,6 @@ class FileReader final : public io::ByteReader {
   std::uint64_t at_ = 0;
 };
 
-Tensor tensor_of(const data::Array& array) { return Tensor::from_bytes(array.bytes.data(), array.bytes.size(), array.spec()); }
-
 }  // namespace
 
 data::Array data::read_npy(const std::filesystem::path& path) {
@@ -72,7 +70,7 @@ void io::save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   });
 }
 
-Tensor io::load_npy(const std::filesystem::path& path) { return tensor_of(data::read_npy(path)); }
+Tensor io::load_npy(const std::filesystem::path& path) { return data::read_npy(path).tensor(); }
 
 void io::save_npz(const std::filesystem::path& path, const StateDict& tensors, const NpzOptions& options) {
   constexpr std::size_t most_name = 1024;
@@ -96,7 +94,7 @@ void io::save_npz(const std::filesystem::path& path, const StateDict& tensors, c
 
 io::StateDict io::load_npz(const std::filesystem::path& path) {
   StateDict tensors;
-  for (auto& array : data::read_npz(path)) tensors.emplace_back(array.name, tensor_of(array));
+  for (auto& array : data::read_npz(path)) tensors.emplace_back(array.name, array.tensor());
   return tensors;
 }
 

@@ -46,6 +46,8 @@ enum class ElementType : std::uint8_t {
 };
 /// The name in ONNX: "float", "int64", ...
 std::string_view to_string(ElementType type);
+/// The type of this name; undefined: there is none.
+ElementType element_type_of(std::string_view name);
 
 /// TensorProto. The elements are in `raw`, in one of the lists, or in another file.
 struct TensorData {

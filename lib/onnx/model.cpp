@@ -118,9 +118,7 @@ ValueInfo info_of(const TypedName& of, bool optional) {
 
 /// The type of a value that a program gives, as the file declares it or as its dtype is.
 ElementType type_of_given(const Value& value, ElementType declared) {
-  if (!value.type.empty())
-    for (int i = 1; i <= static_cast<int>(ElementType::i2); ++i)
-      if (to_string(static_cast<ElementType>(i)) == value.type) return static_cast<ElementType>(i);
+  if (const auto named = element_type_of(value.type); named != ElementType::undefined) return named;
   if (declared != ElementType::undefined && dtype_of(declared) == value.tensor.dtype()) return declared;
   return type_of(value.tensor.dtype());
 }

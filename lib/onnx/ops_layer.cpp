@@ -27,23 +27,7 @@ Outputs conv(const Call& call) {
   const auto groups = call.attribute("group", std::int64_t{1});
   if (spatial(weight.shape()) != w.kernel)
     call.fail(fmt::format("kernel_shape is not that of the weight {}", to_string(weight.shape())));
-  switch (w.rank()) {
-    case 1:
-      return {call.give(conv1d(x, weight, bias,
-                               {.stride = w.strides[0], .padding = w.padding1(), .dilation = w.dilations[0], .groups = groups}))};
-    case 2:
-      return {call.give(conv2d(x, weight, bias,
-                               {.stride = Windows::pair(w.strides),
-                                .padding = w.padding2(),
-                                .dilation = Windows::pair(w.dilations),
-                                .groups = groups}))};
-    default:
-      return {call.give(conv3d(x, weight, bias,
-                               {.stride = Windows::triple(w.strides),
-                                .padding = w.padding3(),
-                                .dilation = Windows::triple(w.dilations),
-                                .groups = groups}))};
-  }
+  return {call.give(convolution(x, weight, bias, w, groups))};
 }
 
 /// Without pads and output_padding first: the result of all taps. Then pads cut it, or rows of zeros (and the bias) extend it.
@@ -96,9 +80,7 @@ Outputs conv_transpose(const Call& call) {
 
 /// Padding beyond half of a window, which clnet's pools refuse, is made by hand.
 Tensor padded(const Tensor& x, Windows& w, double value) {
-  bool fits = true;
-  for (std::size_t d = 0; d < w.rank(); ++d) fits = fits && std::max(w.before[d], w.after[d]) * 2 <= w.kernel[d];
-  if (fits) return x;
+  if (w.pads_fit()) return x;
   std::vector<std::int64_t> below{0, 0}, above{0, 0};
   below.insert(below.end(), w.before.begin(), w.before.end());
   above.insert(above.end(), w.after.begin(), w.after.end());
@@ -216,11 +198,10 @@ Tensor window_sums(const Tensor& x, const Windows& w) {
   merged.insert(merged.end(), y.shape().begin() + 2, y.shape().end());
   y = reshape(y, merged);
   const Tensor weight = ones(Shape(kernel), x.dtype());
-  switch (w.rank()) {
-    case 1: y = conv1d(y, weight, {}, {.stride = w.strides[0], .dilation = w.dilations[0]}); break;
-    case 2: y = conv2d(y, weight, {}, {.stride = Windows::pair(w.strides), .dilation = Windows::pair(w.dilations)}); break;
-    default: y = conv3d(y, weight, {}, {.stride = Windows::triple(w.strides), .dilation = Windows::triple(w.dilations)});
-  }
+  auto padded_already = w;
+  padded_already.before.assign(w.rank(), 0);
+  padded_already.after.assign(w.rank(), 0);
+  y = convolution(y, weight, {}, padded_already);
   std::vector<std::int64_t> shape{x.size(0), x.size(1)};
   shape.insert(shape.end(), y.shape().begin() + 2, y.shape().end());
   return reshape(y, shape);
@@ -230,10 +211,8 @@ Outputs average_pool(const Call& call) {
   const Tensor& x = call.x(0);
   const auto w = Windows::of(call, x.shape());
   const bool counts_padding = call.attribute("count_include_pad", std::int64_t{0}) != 0;
-  bool fits = !w.dilated();
-  for (std::size_t d = 0; d < w.rank(); ++d) fits = fits && std::max(w.before[d], w.after[d]) * 2 <= w.kernel[d];
-  if (fits) return {call.give(average(x, w, counts_padding))};
-  Tensor counted = ones(Shape(std::vector<std::int64_t>(x.shape().begin(), x.shape().end())), x.dtype());
+  if (!w.dilated() && w.pads_fit()) return {call.give(average(x, w, counts_padding))};
+  Tensor counted = ones_like(x);
   auto counts = w;
   if (counts_padding) {
     std::vector<std::int64_t> below{0, 0}, above{0, 0};

@@ -5,7 +5,6 @@
 #include <functional>
 #include <utility>
 
-#include "clnet/ops/conv.h"
 #include "clnet/ops/elementwise.h"
 #include "clnet/ops/matmul.h"
 #include "clnet/ops/reduce.h"
@@ -136,25 +135,7 @@ Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weig
   const auto groups = call.attribute("group", std::int64_t{1});
   const auto products = weight.numel() / std::max<std::int64_t>(1, weight.size(0));
   if (products > 2048) call.refuse(fmt::format("{} products per sum of a quantized convolution", products));
-  return exact_sums(x, products, [&](const Tensor& part) {
-    switch (w.rank()) {
-      case 1:
-        return conv1d(part, weight, {},
-                      {.stride = w.strides[0], .padding = w.padding1(), .dilation = w.dilations[0], .groups = groups});
-      case 2:
-        return conv2d(part, weight, {},
-                      {.stride = Windows::pair(w.strides),
-                       .padding = w.padding2(),
-                       .dilation = Windows::pair(w.dilations),
-                       .groups = groups});
-      default:
-        return conv3d(part, weight, {},
-                      {.stride = Windows::triple(w.strides),
-                       .padding = w.padding3(),
-                       .dilation = Windows::triple(w.dilations),
-                       .groups = groups});
-    }
-  });
+  return exact_sums(x, products, [&](const Tensor& part) { return convolution(part, weight, {}, w, groups); });
 }
 
 /// One number, or one per output channel: {out, 1, ...}.

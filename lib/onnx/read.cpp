@@ -424,4 +424,10 @@ std::string_view to_string(ElementType type) {
   return index < std::size(names) ? names[index] : "an unknown type";
 }
 
+ElementType element_type_of(std::string_view name) {
+  for (int i = 1; i <= static_cast<int>(ElementType::i2); ++i)
+    if (to_string(static_cast<ElementType>(i)) == name) return static_cast<ElementType>(i);
+  return ElementType::undefined;
+}
+
 }  // namespace clnet::onnx

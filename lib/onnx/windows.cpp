@@ -4,10 +4,38 @@
 
 #include <algorithm>
 
+#include "clnet/ops/conv.h"
+
 namespace clnet::onnx {
 
 bool Windows::dilated() const {
   return std::any_of(dilations.begin(), dilations.end(), [](auto dilation) { return dilation != 1; });
+}
+
+bool Windows::pads_fit() const {
+  for (std::size_t d = 0; d < rank(); ++d)
+    if (std::max(before[d], after[d]) * 2 > kernel[d]) return false;
+  return true;
+}
+
+Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, const Windows& w, std::int64_t groups) {
+  switch (w.rank()) {
+    case 1:
+      return conv1d(x, weight, bias,
+                    {.stride = w.strides[0], .padding = w.padding1(), .dilation = w.dilations[0], .groups = groups});
+    case 2:
+      return conv2d(x, weight, bias,
+                    {.stride = Windows::pair(w.strides),
+                     .padding = w.padding2(),
+                     .dilation = Windows::pair(w.dilations),
+                     .groups = groups});
+    default:
+      return conv3d(x, weight, bias,
+                    {.stride = Windows::triple(w.strides),
+                     .padding = w.padding3(),
+                     .dilation = Windows::triple(w.dilations),
+                     .groups = groups});
+  }
 }
 
 Windows Windows::of(const Call& call, const Shape& input, std::vector<std::int64_t> kernel) {

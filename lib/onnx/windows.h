@@ -16,6 +16,8 @@ struct Windows {
 
   std::size_t rank() const { return kernel.size(); }
   bool dilated() const;
+  /// Whether no pad exceeds half of its window, as clnet's pools want it.
+  bool pads_fit() const;
 
   /// From a node's attributes, for an input {N, C, ...}. `kernel` where the weight tells it; auto_pad is resolved. Throws Error
   /// for attributes that do not fit.
@@ -28,5 +30,8 @@ struct Windows {
   static Pair pair(const std::vector<std::int64_t>& values) { return {values[0], values[1]}; }
   static Triple triple(const std::vector<std::int64_t>& values) { return {values[0], values[1], values[2]}; }
 };
+
+/// conv1d(), conv2d() or conv3d().
+Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, const Windows& w, std::int64_t groups = 1);
 
 }  // namespace clnet::onnx

@@ -13,9 +13,8 @@ namespace {
 
 /// The type of this name; that of the dtype where there is none.
 ElementType named_type(const Value& value) {
-  for (int i = 1; i <= static_cast<int>(ElementType::i2); ++i)
-    if (to_string(static_cast<ElementType>(i)) == value.type) return static_cast<ElementType>(i);
-  return type_of(value.tensor.dtype());
+  const auto named = element_type_of(value.type);
+  return named == ElementType::undefined ? type_of(value.tensor.dtype()) : named;
 }
 
 }  // namespace
