@@ -47,7 +47,7 @@ Outputs gradient(const Call& call) {
   if (call.count() < xs + 1) call.fail("has fewer inputs than xs");
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < xs; ++i) inputs.push_back(call.x(i));
-  const Tensor y = call.x(call.count() - 1);
+  const Tensor& y = call.x(call.count() - 1);
   Outputs out;
   for (auto& slope : gradients(sum(y), inputs)) {
     const auto i = out.size();

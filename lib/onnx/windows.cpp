@@ -41,7 +41,8 @@ Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, co
 Windows Windows::of(const Call& call, const Shape& input, std::vector<std::int64_t> kernel) {
   Windows w;
   const auto given = call.integers("kernel_shape");
-  w.kernel = given.empty() ? std::move(kernel) : given;
+  w.kernel = std::move(kernel);
+  if (!given.empty()) w.kernel = given;
   const auto rank = w.kernel.size();
   if (rank < 1 || rank > 3 || static_cast<std::size_t>(input.rank()) != rank + 2)
     call.refuse(fmt::format("a kernel of {} dimensions on {}", rank, clnet::to_string(input)));
