@@ -162,8 +162,8 @@ Point Displacements::at(Point place) const {
   const auto next = std::min(left + 1, width - 1), below = std::min(top + 1, height - 1);
   const double part_x = right - static_cast<double>(left), part_y = down - static_cast<double>(top);
   const auto between = [&](const std::vector<float>& values) {
-    const auto value = [&](std::int64_t y, std::int64_t x) {
-      return static_cast<double>(values[static_cast<std::size_t>(y * width + x)]);
+    const auto value = [&](std::int64_t row, std::int64_t column) {
+      return static_cast<double>(values[static_cast<std::size_t>(row * width + column)]);
     };
     return (value(top, left) * (1 - part_x) + value(top, next) * part_x) * (1 - part_y) +
            (value(below, left) * (1 - part_x) + value(below, next) * part_x) * part_y;
