@@ -113,14 +113,14 @@ Tensor BatchNorm::forward(const Tensor& x) {
   if (training() && mean_) {
     // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
     const auto batches = std::make_shared<Batches>(options_.momentum ? nullptr : slot_of(*count_));
-    count_->follow(result.mean, [batches](const Tensor& now, const Tensor&) { return batches->set(one_more(now)); });
+    const auto count = [batches](const Tensor& now, const Tensor&) { return batches->set(one_more(now)); };
     const auto blend = [momentum = options_.momentum, batches](const Tensor& now, const Tensor& batch) {
       if (momentum) return now * (1 - *momentum) + batch * *momentum;
       const Tensor share = 1.0 / cast(batches->get(), Dtype::f32);
       return now * (1.0 - share) + batch * share;
     };
-    mean_->follow(result.mean, blend);
-    var_->follow(result.var, blend);
+    follow_together(
+        std::vector<Following>{{*count_, result.mean, count}, {*mean_, result.mean, blend}, {*var_, result.var, blend}});
   }
   return result.y;
 }
@@ -188,8 +188,7 @@ Tensor InstanceNorm::forward(const Tensor& x) {
   const auto blend = [take = options_.momentum, samples, channels](const Tensor& now, const Tensor& each) {
     return now * (1 - take) + mean(reshape(each, {samples, channels}), 0) * take;
   };
-  mean_->follow(result.mean, blend);
-  var_->follow(result.var, blend);
+  follow_together(std::vector<Following>{{*mean_, result.mean, blend}, {*var_, result.var, blend}});
   return reshape(result.y, x.shape());
 }
 

@@ -42,16 +42,21 @@ void require_same_spec(const Tensor& now, const Tensor& next) {
     throw DtypeError(fmt::format("a parameter of {} cannot be set to {}", to_string(now.spec()), to_string(next.spec())));
 }
 
-/// The update of a value that is there: again where another thread has changed the slot meanwhile.
-void follow_now(const std::shared_ptr<Slot>& slot, const Tensor& value, const Effect::Update& update) {
+/// Updates by values that are there, all or none: again where another thread has changed a slot meanwhile.
+void follow_now(std::span<const Following> all) {
   for (;;) {
-    const auto before = uncounted(slot->now());
-    const auto next = exec::updated(update, before, value);
-    eval({next});
-    auto leaf = leaf_of(*slot, next);  // what goes is freed without the lock
+    std::vector<Tensor> before, next, leaves;  // what goes is freed without the lock
+    for (const auto& [parameter, value, update] : all) {
+      before.push_back(uncounted(slot_of(parameter)->now()));
+      next.push_back(exec::updated(update, before.back(), value));
+    }
+    eval(next);
+    for (std::size_t i = 0; i < all.size(); ++i) leaves.push_back(leaf_of(*slot_of(all[i].parameter), next[i]));
     const std::lock_guard lock(slots_mutex());
-    if (!slot->now().same(before)) continue;
-    slot->swap(leaf);
+    bool same = true;
+    for (std::size_t i = 0; i < all.size(); ++i) same = same && slot_of(all[i].parameter)->now().same(before[i]);
+    if (!same) continue;
+    for (std::size_t i = 0; i < all.size(); ++i) slot_of(all[i].parameter)->swap(leaves[i]);
     return;
   }
 }
@@ -115,18 +120,30 @@ void Parameter::set(const Tensor& value) {
 }
 
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
-  if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
-  if (!update) throw Error("a parameter cannot follow a tensor without an update");
-  // An evaluation under way has collected its effects already: it would compute the value and never change the parameter.
-  if (ocl::is_telling()) throw Error("Parameter::follow: called by on_compile()'s function");
-  if (!exec::Options::now().refusal.empty()) throw Error("Parameter::follow: called by the update of Parameter::follow");
-  if (auto* capture = capturing(); capture && (exec::asked_value_of(value) || node_of(value)->order < capture->first)) {
-    capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
-    return;
+  follow_together(std::vector<Following>{{*this, value, std::move(update)}});
+}
+
+void follow_together(std::span<const Following> all) {
+  std::vector<Following> now;
+  for (const auto& following : all) {
+    const auto& [parameter, value, update] = following;
+    if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
+    if (!update) throw Error("a parameter cannot follow a tensor without an update");
+    // An evaluation under way has collected its effects already: it would compute the value and never change the parameter.
+    if (ocl::is_telling()) throw Error("Parameter::follow: called by on_compile()'s function");
+    if (!exec::Options::now().refusal.empty()) throw Error("Parameter::follow: called by the update of Parameter::follow");
+    const auto effect = [&] { return std::make_shared<Effect>(slot_of(parameter), output_of(value), update); };
+    if (auto* capture = capturing(); capture && (exec::asked_value_of(value) || node_of(value)->order < capture->first)) {
+      capture->effects.push_back({value, effect()});
+      continue;
+    }
+    if (node_of(value)->past.load(std::memory_order_relaxed) != Node::Past::none) exec::forget_speculative();
+    if (exec::asked_value_of(value))
+      now.push_back(following);
+    else
+      node_of(value)->effects.push_back(effect());
   }
-  if (node_of(value)->past.load(std::memory_order_relaxed) != Node::Past::none) exec::forget_speculative();
-  if (exec::asked_value_of(value)) return follow_now(slot_, value, update);
-  node_of(value)->effects.push_back(std::make_shared<Effect>(slot_, output_of(value), std::move(update)));
+  if (!now.empty()) follow_now(now);
 }
 
 void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes) {

@@ -15,6 +15,16 @@ namespace clnet::nn {
 
 inline const std::shared_ptr<Slot>& slot_of(const Parameter& parameter) { return clnet::detail::access::slot(parameter); }
 
+/// What Parameter::follow() is given.
+struct Following {
+  Parameter parameter;
+  Tensor value;
+  Effect::Update update;
+};
+/// Parameter::follow() of several slots, in order. Where their values are there, all take the next ones or, where one throws,
+/// none.
+void follow_together(std::span<const Following> all);
+
 /// Evaluates what Parameter::set() would have to in one of the changes, so that a failure comes before the first.
 void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes);
 

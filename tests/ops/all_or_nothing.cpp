@@ -227,6 +227,26 @@ TEST_CASE("a parameter cannot begin to follow a value that is being evaluated") 
   CHECK(values_of(q) == Floats{1});
 }
 
+TEST_CASE("parameters that follow a value that is there change together or not at all") {
+  const nn::Parameter p(Tensor::scalar(0.0F)), q(Tensor::scalar(0.0F));
+  const Tensor y = ones({3}) * 2.0;
+  bool throws = true;
+  const auto one_more = [](const Tensor& now, const Tensor&) { return now + 1.0; };
+  const auto last = [&](const Tensor& now, const Tensor& value) {
+    if (throws) throw std::runtime_error("the last update");
+    return now + sum(value);
+  };
+  const auto follow = [&] { nn::follow_together(std::vector<nn::Following>{{p, y, one_more}, {q, y, last}}); };
+  y.eval();
+  CHECK_THROWS_WITH(follow(), "the last update");
+  CHECK(values_of(p) == Floats{0});
+  CHECK(values_of(q) == Floats{0});
+  throws = false;
+  follow();
+  CHECK(values_of(p) == Floats{1});
+  CHECK(values_of(q) == Floats{6});
+}
+
 namespace {
 
 /// Descent that calls a function first.
