@@ -233,7 +233,7 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
 
 /// Applies effects of an evaluation that is done, those of one node together. Its caller has to learn of its results, so nothing
 /// is thrown.
-void apply_left(std::vector<CallEffect> left) {
+void apply_left(std::vector<CallEffect> left, const std::shared_ptr<ocl::Context>& wanted = nullptr) {
   while (!left.empty()) {
     const auto node = node_of(left.front().value);
     const auto others =
@@ -241,7 +241,10 @@ void apply_left(std::vector<CallEffect> left) {
     std::vector<CallEffect> now(std::make_move_iterator(left.begin()), std::make_move_iterator(others));
     left.erase(left.begin(), others);
     try {
-      while (!now.empty()) now = evaluate_once({}, nullptr, {}, now);
+      while (!now.empty()) {
+        forget_elsewhere({}, wanted, true);
+        now = evaluate_once({}, wanted, {}, now);
+      }
     } catch (const std::exception& error) {
       const bool may_pass = !dynamic_cast<const Error*>(&error) || dynamic_cast<const DeviceError*>(&error) ||
                             dynamic_cast<const ocl::CompilingCancelled*>(&error);
@@ -268,7 +271,7 @@ void require_unfollowed(std::span<const Tensor> tensors, std::uint64_t first) {
 
 void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const DonationOffer& offer,
               std::span<const CallEffect> more) {
-  apply_left(evaluate_once(asked, wanted, offer, more));
+  apply_left(evaluate_once(asked, wanted, offer, more), wanted);
 }
 
 void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted, bool has_effects) {

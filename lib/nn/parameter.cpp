@@ -105,11 +105,15 @@ Tensor Parameter::value() const {
 Shape Parameter::shape() const { return slot_->now().shape(); }
 Dtype Parameter::dtype() const { return slot_->now().dtype(); }
 
-void Parameter::set(const Tensor& value) {
+void require_may_set() {
   if (capturing()) throw Error("compile: the function sets a parameter; follow() does so in each call");
+  if (!exec::Options::now().refusal.empty()) throw Error("Parameter::set: called by the update of Parameter::follow");
+}
+
+void Parameter::set(const Tensor& value) {
+  require_may_set();
   const auto now = slot_->now();
   require_same_spec(now, value);
-  if (!exec::Options::now().refusal.empty()) throw Error("Parameter::set: called by the update of Parameter::follow");
   // A value that waits, as an average that is set in each step, would hold all those before it. One that is there holds none, and
   // takes the place of whatever waited, even of what cannot be computed.
   if (!exec::asked_value_of(value) && !exec::asked_value_of(now)) eval({now});
@@ -147,6 +151,7 @@ void follow_together(std::span<const Following> all) {
 }
 
 void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes) {
+  require_may_set();
   std::vector<Tensor> waiting;
   for (const auto& [parameter, tensor] : changes)
     if (auto now = parameter.value(); !exec::asked_value_of(tensor) && !exec::asked_value_of(now))
@@ -155,6 +160,7 @@ void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes) {
 }
 
 std::vector<std::pair<Parameter, Tensor>> copies_on(std::span<const Parameter> parameters, const Device& device) {
+  require_may_set();
   std::vector<std::pair<Parameter, Tensor>> copies;
   std::unordered_set<const Slot*> seen;
   for (const auto& parameter : parameters) {
@@ -170,6 +176,7 @@ void Parameter::freeze(bool on) { slot_->frozen = on; }
 bool Parameter::frozen() const { return slot_->frozen; }
 
 void assign(std::span<const std::pair<Parameter, Tensor>> values) {
+  require_may_set();
   std::vector<Tensor> tensors;
   std::unordered_set<const Slot*> seen;
   for (const auto& [parameter, tensor] : values) {

@@ -95,6 +95,7 @@ struct Optimizer::Impl {
   class Stepping {
    public:
     Stepping(Impl& impl, std::string_view call) : impl_(impl) {
+      nn::require_may_set();  // before an evaluation overwrites old states
       impl.require_idle(call);
       impl.is_stepping = true;
       if (impl.scaling) home_ = impl.scaling->home();
@@ -623,7 +624,8 @@ bool Optimizer::made_for(const nn::Module& module) const {
 }
 
 io::StateDict Optimizer::state_dict() const {
-  require_made("state");
+  require_made("state_dict");
+  impl_->require_idle("state_dict");  // states may be lost until the new ones are there
   io::StateDict result{{"step", Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64)}};
   if (impl_->scaling)
     for (auto& part : impl_->scaling->state_dict()) result.push_back(std::move(part));

@@ -247,6 +247,29 @@ TEST_CASE("parameters that follow a value that is there change together or not a
   CHECK(values_of(q) == Floats{6});
 }
 
+TEST_CASE("states cannot be loaded in a compiled function, and nothing of them is") {
+  nn::Linear layer(3, 2);
+  optim::SGD sgd(layer, {.learning_rate = 0.5, .momentum = 0.9});
+  optim::EMA average(layer, 0.5);
+  const auto states = sgd.state_dict(), averages = average.state_dict();
+  const auto refuses = [](const std::function<void()>& call) {
+    const auto f = compile([&](const Tensor& x) {
+      call();
+      return x;
+    });
+    CHECK_THROWS_WITH(f(ones({2})), Catch::StartsWith("compile: the function sets a parameter"));
+  };
+  (void)sgd.step(sum(layer(ones({1, 3})))).item<float>();
+  average.update();
+  sgd.set_learning_rate(0.25);
+  refuses([&] { sgd.load_state_dict(states); });
+  refuses([&] { average.load_state_dict(averages); });
+  refuses([&] { sgd.to(Device::current()); });
+  CHECK(sgd.steps() == 1);
+  CHECK(sgd.learning_rate() == 0.25);
+  CHECK(average.updates() == 1);
+}
+
 namespace {
 
 /// Descent that calls a function first.
@@ -271,10 +294,13 @@ TEST_CASE("an optimizer is not changed by its own step") {
   const auto step = [&] { (void)optimizer.step(sum(w.value())); };
   call = [&] { optimizer.add_group(nn::NamedParameters{{"more", more}}, std::make_shared<Calling>([] {}), 0.5); };
   CHECK_THROWS_WITH(step(), Catch::Contains("Calling: add_group() while it makes a step"));
-  call = [&] { optimizer.load_state_dict(optimizer.state_dict()); };
+  const auto states = optimizer.state_dict();
+  call = [&] { optimizer.load_state_dict(states); };
   CHECK_THROWS_WITH(step(), Catch::Contains("Calling: load_state_dict() while it makes a step"));
   call = step;
   CHECK_THROWS_WITH(step(), Catch::Contains("Calling: step() while it makes a step"));
+  call = [&] { (void)optimizer.state_dict(); };
+  CHECK_THROWS_WITH(step(), Catch::Contains("Calling: state_dict() while it makes a step"));
   CHECK(optimizer.steps() == 0);
   CHECK(optimizer.groups() == 1);
   call = [] {};

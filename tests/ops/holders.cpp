@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "clnet/clnet.h"
@@ -611,6 +613,55 @@ TEST_CASE("a handle in a graph that is cut there hides no second device") {
       CHECK(t.device() == first);
       CHECK_NOTHROW((t + a).eval());
     }
+  }
+}
+
+TEST_CASE("a refused step takes no state away, whoever holds it") {
+  for (const bool holds : {true, false})
+    for (const bool accumulates : {true, false}) {
+      CAPTURE(holds, accumulates);
+      const nn::Parameter w(ones({4}).detach());
+      optim::SGD sgd(nn::NamedParameters{{"w", w}}, {.learning_rate = 0.1, .momentum = 0.9});
+      const auto step = [&] {
+        const Tensor loss = sum(square(w.value()));
+        (void)(accumulates ? sgd.accumulate(loss) : sgd.step(loss));
+      };
+      step();
+      const auto held = holds ? sgd.state_dict() : io::StateDict{};
+      {
+        const DetectAnomaly searching;
+        const auto f = compile([&](const Tensor& x) {
+          step();
+          return x;
+        });
+        CHECK_THROWS_WITH(f(ones({2})), Catch::StartsWith("compile: the function sets a parameter"));
+      }
+      step();
+      if (accumulates) sgd.step();
+      // Two gradients of 2 are added, or 2 * 0.9 and 1.6, the second gradient, at 0.8.
+      CHECK(values_of(w) == Floats(4, accumulates ? 0.6F : 0.46F));
+    }
+}
+
+TEST_CASE("a late update is computed on the device of its parameter, whoever holds the value that it follows") {
+  const Device second = test::second_device();
+  for (const bool holds : {true, false}) {
+    CAPTURE(holds);
+    nn::Parameter p(zeros({16, 16}));
+    const Tensor elsewhere = copy_to(full({16, 16}, 100.0), second).detach();
+    Tensor x = softmax(randn({16, 16}), 1);
+    bool first = true;
+    p.follow(x, [&](const Tensor& now, const Tensor& value) {
+      // Another thread is faster.
+      if (std::exchange(first, false)) std::thread([&] { p.set(elsewhere); }).join();
+      return now + value;
+    });
+    const Tensor y = sum(tanh(x));
+    const Tensor held = holds ? x : Tensor();
+    x = {};
+    y.eval();
+    for (const float row : values_of(sum(p.value(), {1}))) CHECK(row == Approx(1601));
+    CHECK(p.value().device() == second);
   }
 }
 
