@@ -18,6 +18,7 @@
 #include "clnet/clnet.h"
 #include "clnet/version.h"
 #include "tools/help.h"
+#include "tools/onnx_cases.h"
 #include "tools/options_fault.h"
 #include "tools/output.h"
 
@@ -56,91 +57,16 @@ void limit(Model& model, double seconds) {
   });
 }
 
-/// What differs most, in words; empty: nothing by more than the tolerance.
-std::string difference(const Value& got, const Value& expected, const Options& options) {
-  if (got.is_sequence != expected.is_sequence) return "one is a sequence, the other is not";
-  if (got.is_sequence) {
-    if (got.elements.size() != expected.elements.size())
-      return fmt::format("{} elements instead of {}", got.elements.size(), expected.elements.size());
-    for (std::size_t i = 0; i < got.elements.size(); ++i)
-      if (auto why = difference(got.elements[i], expected.elements[i], options); !why.empty())
-        return fmt::format("element {}: {}", i, why);
-    return {};
-  }
-  if (!got.tensor.defined()) return "there is no value";
-  if (got.type != expected.type) return fmt::format("the type is {} instead of {}", got.type, expected.type);
-  if (!(got.tensor.shape() == expected.tensor.shape()))
-    return fmt::format("the shape is {} instead of {}", to_string(got.tensor.shape()), to_string(expected.tensor.shape()));
-  const auto a = got.tensor.to_vector<double>(), b = expected.tensor.to_vector<double>();
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i] || (a[i] != a[i] && b[i] != b[i])) continue;
-    if (!(std::abs(a[i] - b[i]) <= options.atol + options.rtol * std::abs(b[i])))
-      return fmt::format("element {} is {} instead of {}", i, a[i], b[i]);
-  }
-  return {};
-}
-
-std::string file_of(const fs::path& folder, std::string_view kind, std::size_t index) {
-  return (folder / fmt::format("{}_{}.pb", kind, index)).string();
-}
-
-/// Of a case in the layout of ONNX's tests: the line that tells how it went.
-std::string checked(const fs::path& folder, const Options& options) {
-  auto model = clnet::onnx::load(folder / "model.onnx", {.f64_as_f32 = options.f64_as_f32});
-  if (!model.missing_operators().empty()) return "unsupported " + model.missing_operators().front().operation;
-  std::vector<fs::path> sets;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) sets.push_back(entry.path());
-  std::sort(sets.begin(), sets.end());
-  if (sets.empty()) return "FAIL there is no test_data_set";
-  std::size_t compared = 0;
-  for (const auto& set : sets) {
-    limit(model, options.timeout);
-    // Files are of the inputs without a value in the network, in order.
-    std::vector<Value> inputs(model.inputs().size());
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (model.inputs()[i].optional || !fs::exists(file_of(set, "input", next))) continue;
-      inputs[i] = clnet::onnx::load_tensor(file_of(set, "input", next++), model.inputs()[i].is_sequence);
-    }
-    const auto outputs = model.run_values(inputs);
-    for (std::size_t i = 0; fs::exists(file_of(set, "output", i)); ++i) {
-      if (i >= outputs.size()) return fmt::format("FAIL there is no output {}", i);
-      ++compared;
-      const auto expected = clnet::onnx::load_tensor(file_of(set, "output", i), model.outputs()[i].is_sequence);
-      if (const auto why = difference(outputs[i], expected, options); !why.empty())
-        return fmt::format("FAIL output {}: {}", i, why);
-    }
-  }
-  return compared > 0 ? "pass" : "FAIL there is no output to compare with";
-}
-
-/// The folder itself, or all below it that have a model.onnx.
-std::vector<fs::path> cases_in(const fs::path& folder) {
-  if (fs::exists(folder / "model.onnx")) return {folder};
-  if (!fs::is_directory(folder)) throw clnet::FileError(fmt::format("{}: is no folder of cases", folder.string()));
-  std::vector<fs::path> out;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_directory() && fs::exists(entry.path() / "model.onnx")) out.push_back(entry.path());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 int check(const Options& options) {
   std::size_t passed = 0, failed = 0, skipped = 0;
+  const clnet::tools::CaseOptions how{
+      .rtol = options.rtol, .atol = options.atol, .f64_as_f32 = options.f64_as_f32, .before = [&](Model& model) {
+        limit(model, options.timeout);
+      }};
   for (const auto& folder : options.check)
-    for (const auto& path : cases_in(folder)) {
-      std::string line;
-      try {
-        line = checked(path, options);
-      } catch (const Interrupted&) {
-        throw;
-      } catch (const clnet::Unsupported& error) {
-        line = fmt::format("unsupported {}", error.what());
-      } catch (const std::exception& error) {
-        line = fmt::format("FAIL {}", error.what());
-      }
-      std::replace(line.begin(), line.end(), '\n', ' ');
+    for (const auto& path : clnet::tools::cases_in(folder)) {
+      const auto line = clnet::tools::checked_case(path, how);
+      if (interrupted) throw Interrupted("interrupted");
       (line == "pass" ? passed : line.starts_with("FAIL") ? failed : skipped) += 1;
       fmt::print("{}: {}\n", path.filename().string(), line);
       std::fflush(stdout);
@@ -240,7 +166,7 @@ std::vector<Value> read_inputs(const Model& model, const Options& options) {
     given[at] = true;
     const auto& input = model.inputs()[at];
     if (file.ends_with(".pb"))
-      values[at] = clnet::onnx::load_tensor(file, input.is_sequence);
+      values[at] = clnet::onnx::load_value(file, input);
     else if (file.ends_with(".npy"))
       values[at] = Value(clnet::io::load_npy(file));
     else

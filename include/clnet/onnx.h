@@ -34,7 +34,8 @@ struct ValueInfo {
   std::vector<std::string> extents;  ///< numbers, names of extents that each run binds, or "?"
   bool is_known_rank = false;        ///< whether the file says how many extents there are
   bool is_sequence = false;
-  bool optional = false;  ///< an input with a value in the file
+  bool is_optional = false;  ///< whether its type allows that there is no value
+  bool optional = false;     ///< an input with a value in the file
 };
 
 /// An operator that this library lacks.
@@ -76,7 +77,8 @@ class CLNET_API Model : public nn::Module {
   /// The first output for the only input that the file has no value of. Throws Error where there are more.
   Tensor forward(const Tensor& x) override;
   /// All outputs, in order, for inputs in order; an undefined tensor leaves an optional one out. Throws ShapeError, DtypeError or
-  /// Error where a node refuses its inputs; the text has the node's name and operator. Declared shapes are not checked.
+  /// Error where a node refuses its inputs; the text has the node's name and operator. ShapeError for an input without the
+  /// declared extents.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
   /// The same with types and sequences.
   std::vector<Value> run_values(const std::vector<Value>& inputs);
@@ -101,6 +103,9 @@ CLNET_API Model load(const std::filesystem::path& path, const LoadOptions& optio
 
 /// Reads a TensorProto or a SequenceProto from a .pb file, as the conformance tests of ONNX have them. Throws FileError.
 CLNET_API Value load_tensor(const std::filesystem::path& path, bool sequence = false);
+/// What a .pb file has of this input or output: a TensorProto, a SequenceProto, or an OptionalProto of one of these. Of an
+/// optional without a value the tensor is undefined. Throws FileError.
+CLNET_API Value load_value(const std::filesystem::path& path, const ValueInfo& info);
 /// Writes a TensorProto, or a SequenceProto of tensors.
 CLNET_API void save_tensor(const std::filesystem::path& path, const Value& value, const std::string& name = {});
 

@@ -196,5 +196,12 @@ struct SequenceFile {
   std::vector<TensorData> tensors;
 };
 SequenceFile read_sequence(std::string bytes, const std::string& name);
+/// The same of an OptionalProto: a tensor, a sequence of tensors, or neither.
+struct OptionalFile {
+  std::shared_ptr<const std::string> bytes;
+  std::optional<TensorData> tensor;
+  std::optional<std::vector<TensorData>> sequence;
+};
+OptionalFile read_optional(std::string bytes, const std::string& name);
 
 }  // namespace clnet::onnx

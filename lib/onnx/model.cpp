@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "clnet/error.h"
 #include "clnet/onnx.h"
 #include "clnet/ops/elementwise.h"
 #include "lib/base/file.h"
 #include "lib/base/input_file.h"
+#include "lib/exec/collect/copy.h"
 #include "lib/graph/capture.h"
 #include "lib/onnx/program.h"
 #include "lib/onnx/runner.h"
@@ -95,6 +97,28 @@ Place place_of(const TensorData& data, const std::set<Role>& roles) {
   return Place::graph;
 }
 
+/// A tensor of the file, and where it goes.
+struct Placed {
+  const TensorData* data;
+  std::string_view name;
+  Place place;
+};
+
+/// Initializers, and what Constant nodes give to weights' inputs, of a graph and of those within.
+void add_placed(const Program& program, Roles& roles, std::vector<Placed>& out) {
+  for (const auto& [slot, data] : program.initializers) out.push_back({data, data->name, place_of(*data, roles.of[data->name])});
+  for (const auto& instruction : program.instructions) {
+    for (const auto& body : instruction.graphs) add_placed(*body, roles, out);
+    const auto& node = *instruction.node;
+    if (node.op_type != "Constant" || !node.domain.empty() || node.outputs.size() != 1) continue;
+    const auto& used = roles.of[node.outputs[0]];
+    for (const auto& attribute : node.attributes)
+      if (attribute.name == "value" && attribute.tensors.size() == 1 && used.contains(Role::weight) &&
+          place_of(attribute.tensors[0], used) == Place::parameter)
+        out.push_back({attribute.tensors.data(), node.outputs[0], Place::parameter});
+  }
+}
+
 std::string type_name(const TypeInfo& type) {
   const auto* inner = &type;
   while (inner->inner) inner = inner->inner.get();
@@ -105,7 +129,9 @@ ValueInfo info_of(const TypedName& of, bool optional) {
   ValueInfo out;
   out.name = of.name;
   out.type = type_name(of.type);
-  out.is_sequence = of.type.kind == TypeInfo::Kind::sequence;
+  out.is_optional = of.type.kind == TypeInfo::Kind::optional;
+  const auto* of_value = out.is_optional ? of.type.inner.get() : &of.type;
+  out.is_sequence = of_value && of_value->kind == TypeInfo::Kind::sequence;
   out.optional = optional;
   out.is_known_rank = of.type.shape.has_value();
   if (of.type.shape)
@@ -169,30 +195,32 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
   roles.add(*loaded_->program);
   std::map<std::string, std::shared_ptr<Group>> groups;
   std::set<std::string> own;
-  for (const auto& data : file.graph.initializers) {
-    const auto place = place_of(data, roles.of[data.name]);
+  std::vector<Placed> all;
+  add_placed(*loaded_->program, roles, all);
+  for (const auto& [data, given_name, place] : all) {
     if (place == Place::graph) {
-      loaded_->constants->of(data);  // a damaged one is an error of load()
+      loaded_->constants->of(*data);  // a damaged one is an error of load()
       continue;
     }
-    auto host = content_of(data, file.folder, file.name);
+    auto host = content_of(*data, file.folder, file.name);
     if (host.type == ElementType::f64 && loaded_->options.f64_as_f32)
       host = HostTensor::of(ElementType::f32, host.shape, host.numbers());
     const Tensor value = to_tensor(host);
     // "layer1.0.conv1.weight" lies in the groups layer1, 0 and conv1.
-    const std::string name(data.name);
+    const std::string name(given_name);
     const auto dot = name.find('.');
     const bool plain = dot == std::string::npos;
     const bool parted = !plain && dot > 0 && name.back() != '.' && name.find("..") == std::string::npos;
+    const bool trains = place == Place::parameter;
     const auto take = [&](auto& module, std::string last) {
-      return place == Place::parameter ? module.add_parameter(last, value) : module.add_buffer(last, value);
+      return trains ? module.add_parameter(last, value) : module.add_buffer(last, value);
     };
     std::optional<nn::Parameter> parameter;
     if (!parted) {
       auto last = name.empty() ? std::string("unnamed") : name;
       std::replace(last.begin(), last.end(), '.', '_');
       while (!own.insert(last).second) last += "_";
-      parameter = place == Place::parameter ? add_parameter(last, value) : add_buffer(last, value);
+      parameter = trains ? add_parameter(last, value) : add_buffer(last, value);
     } else {
       auto& first = groups[name.substr(0, dot)];
       if (!first) {
@@ -209,7 +237,7 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
       }
       parameter = take(*group, group->free_name(rest));
     }
-    held_->parameters.emplace_back(&data, *parameter);
+    held_->parameters.emplace_back(data, *parameter);
   }
   inference();
 }
@@ -236,6 +264,45 @@ std::vector<Value> Model::run_values(const std::vector<Value>& inputs) {
   return called(*this, [&](Model& self) { return self.results_of(inputs); });
 }
 
+namespace {
+
+/// Throws ShapeError for an input that has not the declared extents. A name stands for one extent in all inputs.
+void require_declared_shapes(const ModelFile& file, const std::vector<RunValue>& values) {
+  std::map<std::string_view, std::int64_t> extent_of;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& declared = file.graph.inputs[i];
+    if (!values[i].is_there() || values[i].is_sequence() || declared.type.kind != TypeInfo::Kind::tensor || !declared.type.shape)
+      continue;
+    const auto& shape = values[i].shape();
+    const auto& wanted = *declared.type.shape;
+    const auto fail = [&](const std::string& reason) {
+      throw ShapeError(fmt::format("{}: input {} is {}, {}", file.name, in_quotes(declared.name), to_string(shape), reason));
+    };
+    if (std::cmp_not_equal(wanted.size(), shape.rank())) fail(fmt::format("the network wants {} dimensions", wanted.size()));
+    for (int d = 0; d < shape.rank(); ++d) {
+      const auto& dimension = wanted[static_cast<std::size_t>(d)];
+      // Some exporters write -1 for an extent that they do not know.
+      if (dimension.value && *dimension.value >= 0 && *dimension.value != shape[d])
+        fail(fmt::format("the network wants {} in dimension {}", *dimension.value, d));
+      if (dimension.value || dimension.parameter.empty()) continue;
+      const auto known = extent_of.emplace(dimension.parameter, shape[d]).first->second;
+      if (known != shape[d]) fail(fmt::format("and {} of another input is {}", in_quotes(dimension.parameter), known));
+    }
+  }
+}
+
+/// Where inputs or parameters live; the current device where they live on none.
+Device device_of(const std::vector<RunValue>& inputs,
+                 const std::vector<std::pair<const TensorData*, nn::Parameter>>& parameters) {
+  for (const auto& input : inputs)
+    if (input.is_there() && !input.is_sequence() && exec::device_of_graph(input.tensor())) return input.tensor().device();
+  for (const auto& [data, parameter] : parameters)
+    if (exec::device_of_graph(parameter.value())) return parameter.value().device();
+  return Device::current();
+}
+
+}  // namespace
+
 std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
   const auto& loaded = *loaded_;
   if (!loaded.missing.empty()) {
@@ -251,10 +318,12 @@ std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
   for (std::size_t i = 0; i < declared.size(); ++i) {
     auto value = i < inputs.size() ? run_value(inputs[i], declared[i].type.element) : RunValue();
     if (value.type() == ElementType::f64 && loaded.options.f64_as_f32) value = RunValue(cast(value.tensor(), Dtype::f32));
-    if (!value.is_there() && !loaded.inputs[i].optional)
+    if (!value.is_there() && !loaded.inputs[i].optional && !loaded.inputs[i].is_optional)
       throw Error(fmt::format("{}: input {} is missing", loaded.file.name, in_quotes(declared[i].name)));
     values.push_back(std::move(value));
   }
+  require_declared_shapes(loaded.file, values);
+  const DeviceScope scope(device_of(values, held_->parameters));
   Runner::Held held;
   for (const auto& [data, parameter] : held_->parameters) {
     // The dtype of a double is f32 where the options say so.
@@ -332,6 +401,13 @@ Value value_of(const TensorData& data, const std::filesystem::path& file) {
 
 constexpr std::uint64_t largest_tensor = std::uint64_t{1} << 31;
 
+Value sequence_of(const std::vector<TensorData>& tensors, const std::filesystem::path& file) {
+  Value out;
+  out.is_sequence = true;
+  for (const auto& tensor : tensors) out.elements.push_back(value_of(tensor, file));
+  return out;
+}
+
 }  // namespace
 
 Value load_tensor(const std::filesystem::path& path, bool sequence) {
@@ -340,11 +416,21 @@ Value load_tensor(const std::filesystem::path& path, bool sequence) {
     const auto file = read_tensor(std::move(bytes), path.string());
     return value_of(file.tensor, path);
   }
-  Value out;
-  out.is_sequence = true;
   const auto file = read_sequence(std::move(bytes), path.string());
-  for (const auto& tensor : file.tensors) out.elements.push_back(value_of(tensor, path));
-  return out;
+  return sequence_of(file.tensors, path);
+}
+
+Value load_value(const std::filesystem::path& path, const ValueInfo& info) {
+  if (!info.is_optional && info.is_sequence) return load_tensor(path, true);
+  if (!info.is_optional) {
+    auto file = read_tensor(file::read(path, largest_tensor), path.string());
+    // Before its release 1.18 ONNX's tests had the bits of bfloat16 as uint16.
+    if (info.type == to_string(ElementType::bf16) && file.tensor.type == ElementType::u16) file.tensor.type = ElementType::bf16;
+    return value_of(file.tensor, path);
+  }
+  const auto file = read_optional(file::read(path, largest_tensor), path.string());
+  if (file.sequence) return sequence_of(*file.sequence, path);
+  return file.tensor ? value_of(*file.tensor, path) : Value();
 }
 
 }  // namespace clnet::onnx

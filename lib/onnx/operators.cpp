@@ -16,9 +16,10 @@ namespace clnet::onnx {
 const std::vector<Operator>& operators() {
   static const auto all = [] {
     std::vector<Operator> list;
-    for (const auto family : {attention_operators, control_operators, elementwise_operators, image_operators, index_operators,
-                              layer_operators, norm_operators, quantized_operators, random_operators, recurrent_operators,
-                              reduce_operators, sequence_operators, shape_operators, signal_operators, training_operators}) {
+    for (const auto family :
+         {attention_operators, control_operators, conv_operators, elementwise_operators, image_operators, index_operators,
+          layer_operators, norm_operators, quantized_operators, random_operators, recurrent_operators, reduce_operators,
+          sequence_operators, shape_operators, signal_operators, training_operators}) {
       auto more = family();
       list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     }
@@ -48,6 +49,20 @@ std::int64_t Call::opset() const { return instruction_.opset; }
 std::string_view Call::name() const { return instruction_.node->op_type; }
 std::size_t Call::outputs() const { return instruction_.outputs.size(); }
 bool Call::wants(std::size_t output) const { return output < outputs() && instruction_.outputs[output] >= 0; }
+
+const Program* Call::graph(std::string_view name) const {
+  std::size_t at = 0;
+  for (const auto& attribute : instruction_.node->attributes) {
+    if (attribute.name == name && !attribute.graphs.empty()) return instruction_.graphs[at].get();
+    at += attribute.graphs.size();
+  }
+  return nullptr;
+}
+const GraphInfo* Call::graph_info(std::string_view name) const {
+  for (const auto& attribute : instruction_.node->attributes)
+    if (attribute.name == name && !attribute.graphs.empty()) return attribute.graphs[0].get();
+  return nullptr;
+}
 
 const RunValue& Call::in(std::size_t input) const {
   if (!has(input)) fail(fmt::format("input {} is missing", input));

@@ -40,9 +40,9 @@ const std::vector<Operator>& operators();
 /// Null: there is none.
 const Operator* find_operator(std::string_view domain, std::string_view name, std::int64_t opset);
 
-std::vector<Operator> attention_operators(), control_operators(), elementwise_operators(), image_operators(), index_operators(),
-    layer_operators(), norm_operators(), quantized_operators(), random_operators(), recurrent_operators(), reduce_operators(),
-    sequence_operators(), shape_operators(), signal_operators(), training_operators();
+std::vector<Operator> attention_operators(), control_operators(), conv_operators(), elementwise_operators(), image_operators(),
+    index_operators(), layer_operators(), norm_operators(), quantized_operators(), random_operators(), recurrent_operators(),
+    reduce_operators(), sequence_operators(), shape_operators(), signal_operators(), training_operators();
 
 /// One node while it runs: its inputs and attributes.
 class Call {
@@ -55,12 +55,18 @@ class Call {
   const Instruction& instruction() const { return instruction_; }
   std::size_t outputs() const;           ///< the number of outputs
   bool wants(std::size_t output) const;  ///< whether the file names it
+  /// The graph of this attribute; null: there is none.
+  const Program* graph(std::string_view name) const;
+  /// The same as the file has it, with declared types.
+  const GraphInfo* graph_info(std::string_view name) const;
 
   // Inputs.
   std::size_t count() const { return inputs_.size(); }
   bool has(std::size_t input) const { return input < inputs_.size() && inputs_[input].is_there(); }
   /// Throws Error where it was left out.
   const RunValue& in(std::size_t input) const;
+  /// Also one that was left out.
+  RunValue maybe(std::size_t input) const { return has(input) ? inputs_[input] : RunValue(); }
   /// A tensor on the device. Throws Error where it was left out, or is a sequence.
   const Tensor& x(std::size_t input) const;
   /// Undefined where it was left out.

@@ -1,4 +1,4 @@
-// Attention of operator sets 23 and 24, and rotary embeddings.
+// Attention and rotary embeddings.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,8 +8,11 @@
 #include "clnet/ops/index.h"
 #include "clnet/ops/matmul.h"
 #include "clnet/ops/norm.h"
+#include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"
 #include "lib/onnx/operators.h"
+#include "lib/onnx/program.h"
+#include "lib/onnx/runner.h"
 
 namespace clnet::onnx {
 namespace {
@@ -26,6 +29,7 @@ Tensor by_heads(const Call& call, const Tensor& x, std::string_view attribute) {
 /// Adds -infinity where `allowed` is false.
 Tensor masked(const Tensor& scores, const Tensor& allowed) { return where(allowed, scores, -INFINITY); }
 
+/// Scores are capped before they are masked, as ONNX 1.22 has it; earlier releases had the other order.
 /// Outputs: Y, present key and value, and the scores at the stage that qk_matmul_output_mode names.
 Outputs attention(const Call& call) {
   const bool flat = call.shape(0).rank() == 3;
@@ -47,7 +51,8 @@ Outputs attention(const Call& call) {
   const auto length = q.size(2), keys = k.size(2);
 
   const Tensor products = matmul(q * root, k * root, {.transpose_b = true});
-  Tensor scores = products;
+  const Tensor capped = cap > 0 ? tanh(products / cap) * cap : products;
+  Tensor scores = capped;
   Tensor mask = call.optional(3);
   // A mask of fewer keys forbids the others.
   if (mask.defined() && mask.size(-1) < keys) {
@@ -56,29 +61,101 @@ Outputs attention(const Call& call) {
     mask = mask.dtype() == Dtype::boolean ? pad(mask, none, more, 0) : pad(mask, none, more, -INFINITY);
   }
   if (mask.defined()) scores = mask.dtype() == Dtype::boolean ? masked(scores, mask) : scores + cast(mask, scores.dtype());
-  if (call.attribute("is_causal", std::int64_t{0}) != 0) {
-    Tensor rows = unsqueeze(arange(length, static_cast<double>(past)), 1);
-    const Tensor columns = arange(keys);
-    // With a cache of fixed length the queries are the last of each sequence's keys.
-    if (call.has(6) && !call.has(4))
-      rows = reshape(cast(call.x(6), Dtype::i64), {-1, 1, 1, 1}) - static_cast<double>(length) + unsqueeze(arange(length), 1);
-    scores = masked(scores, less_equal(columns, rows));
-  }
+  // Of each query: its place among the keys. With a cache of fixed length queries are the last of each sequence's keys.
+  const Tensor columns = arange(keys);
+  Tensor rows = unsqueeze(arange(length, static_cast<double>(past)), 1);
+  if (call.has(6) && !call.has(4))
+    rows = reshape(cast(call.x(6), Dtype::i64), {-1, 1, 1, 1}) - static_cast<double>(length) + unsqueeze(arange(length), 1);
+  if (call.attribute("is_causal", std::int64_t{0}) != 0) scores = masked(scores, less_equal(columns, rows));
+  const auto left = call.attribute("left_window_size", std::int64_t{-1}),
+             right = call.attribute("right_window_size", std::int64_t{-1});
+  if (left >= 0) scores = masked(scores, greater_equal(columns, rows - static_cast<double>(left)));
+  if (right >= 0) scores = masked(scores, less_equal(columns, rows + static_cast<double>(right)));
   if (call.has(6)) {
     const Tensor counts = reshape(cast(call.x(6), Dtype::i64), {-1, 1, 1, 1});
-    scores = masked(scores, less(arange(keys), counts));
+    scores = masked(scores, less(columns, counts));
   }
-  const Tensor biased = scores;
-  if (cap > 0) scores = tanh(scores / cap) * cap;
-  const Tensor capped = scores;
-  // tanh() made of what is forbidden a number again.
-  if (cap > 0) scores = where(eq(biased, -INFINITY), -INFINITY, scores);
-  const Tensor weights = softmax(scores, 3);
+  // A query that may see no key gives zeros.
+  Tensor weights;
+  if (mask.defined() || call.has(6) || left >= 0 || right >= 0) {
+    const Tensor blind = eq(max(scores, {3}, true), -INFINITY);
+    weights = where(blind, 0.0, softmax(where(blind, 0.0, scores), 3));
+  } else {
+    weights = softmax(scores, 3);
+  }
   Tensor y = matmul(weights, v);
   if (flat) y = reshape(transpose(y, 1, 2), {y.size(0), y.size(2), y.size(1) * y.size(3)});
   Outputs out{call.give(y), call.give(present_k, 1), call.give(present_v, 2)};
-  if (call.wants(3)) out.push_back(call.give(stage == 0 ? products : stage == 1 ? biased : stage == 2 ? capped : weights));
+  if (call.wants(3)) out.push_back(call.give(stage == 0 ? products : stage == 1 ? capped : stage == 2 ? scores : weights));
   return out;
+}
+
+/// Attention whose scores and probabilities go through graphs of the file. Numbers of 16 bits are computed in f32 after the
+/// first product.
+Outputs flex_attention(const Call& call) {
+  const Tensor& q = call.x(0);
+  Tensor k = call.x(1), v = call.x(2);
+  if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4 || k.size(1) < 1 || q.size(1) % k.size(1) != 0)
+    call.fail(fmt::format("q {}, k {} and v {}", to_string(q.shape()), to_string(k.shape()), to_string(v.shape())));
+  if (const auto groups = q.size(1) / k.size(1); groups > 1) {
+    k = repeat_interleave(k, groups, 1);
+    v = repeat_interleave(v, groups, 1);
+  }
+  const double scale = call.attribute("scale", 1 / std::sqrt(static_cast<double>(q.size(3)))), root = std::sqrt(scale);
+  const auto own = is_floating(call.type(0)) && call.type(0) != ElementType::f64 ? ElementType::f32 : call.type(0);
+  const auto type = call.runner().stored(call.element_type("softmax_precision", own));
+  const auto through = [&](std::string_view name, const Tensor& x) {
+    const auto* graph = call.graph(name);
+    if (!graph) return x;
+    const std::vector<RunValue> inputs{RunValue(x, type)};
+    const auto outputs = call.runner().run_body(*graph, inputs);
+    if (outputs.size() != 1) call.fail(fmt::format("the graph {} has {} outputs", name, outputs.size()));
+    return cast(outputs[0].tensor(), x.dtype());
+  };
+  const Tensor scores = through("score_mod", cast(matmul(q * root, k * root, {.transpose_b = true}), dtype_of(type)));
+  const Tensor weights = through("prob_mod", softmax(scores, 3));
+  return {call.give(matmul(weights, cast(v, weights.dtype())), 2)};
+}
+
+/// Attention by a state {N, heads, key size, value size} that each step decays, corrects and reads, computed in f32.
+Outputs linear_attention(const Call& call) {
+  const auto rule = call.attribute("update_rule", std::string_view("gated_delta"));
+  const bool gated = rule.starts_with("gated"), corrects = rule.ends_with("delta");
+  if (rule != "linear" && rule != "gated" && rule != "delta" && rule != "gated_delta")
+    call.fail(fmt::format("update_rule is \"{}\"", rule));
+  if (gated != call.has(4) || corrects != call.has(5)) call.fail(fmt::format("decay and beta do not fit the rule {}", rule));
+  const auto wide = [&](std::size_t input) { return cast(call.x(input), Dtype::f32); };
+  const Tensor k = by_heads(call, wide(1), "kv_num_heads"), v = by_heads(call, wide(2), "kv_num_heads");
+  const auto batch = k.size(0), heads = k.size(1), length = k.size(2), size = k.size(3), width = v.size(3);
+  Tensor q = by_heads(call, wide(0), "q_num_heads");
+  if (q.size(1) % heads != 0 || q.size(2) != length || q.size(3) != size || v.size(2) != length)
+    call.fail(fmt::format("q {}, k {} and v {} by heads", to_string(q.shape()), to_string(k.shape()), to_string(v.shape())));
+  const auto groups = q.size(1) / heads;
+  q = reshape(q, {batch, heads, groups, length, size});
+  double scale = call.attribute("scale", 0.0);
+  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(size));
+  // {N, T, heads * n} as {N, heads, T, n}.
+  const auto parted = [&](std::size_t input, std::int64_t parts) {
+    const Tensor x = wide(input);
+    if (x.rank() != 3 || parts < 1 || x.size(2) % parts != 0)
+      call.fail(fmt::format("input {} is {}", input, to_string(x.shape())));
+    return transpose(reshape(x, {batch, length, parts, x.size(2) / parts}), 1, 2);
+  };
+  const Tensor decay = gated ? exp(parted(4, heads)) : Tensor{};
+  const Tensor beta = corrects ? parted(5, call.shape(5)[-1]) : Tensor{};
+  Tensor state = call.has(3) ? wide(3) : zeros({batch, heads, size, width});
+  std::vector<Tensor> steps;
+  for (std::int64_t t = 0; t < length; ++t) {
+    call.runner().options().check();
+    const auto at = [t](const Tensor& x) { return select(x, 2, t); };
+    if (gated) state = state * unsqueeze(at(decay), -1);
+    const Tensor key = unsqueeze(at(k), -1);  // {N, heads, size, 1}
+    Tensor value = unsqueeze(at(v), 2);       // {N, heads, 1, width}
+    if (corrects) value = unsqueeze(at(beta), -1) * (value - matmul(transpose(key, 2, 3), state));
+    state = state + key * value;
+    steps.push_back(reshape(matmul(select(q, 3, t), state), {batch, heads * groups * width}));
+  }
+  return {call.give(stack(steps, 1) * scale), call.give(state, call.has(3) ? 3 : 0)};
 }
 
 /// Rotates pairs of the first elements of each head by angles of their position.
@@ -113,8 +190,13 @@ Outputs rotary(const Call& call) {
 }  // namespace
 
 std::vector<Operator> attention_operators() {
-  return {{"Attention", 23, attention, {Role::data, Role::data, Role::data, Role::statistic, Role::data}},
-          {"RotaryEmbedding", 23, rotary, {Role::data, Role::statistic}}};
+  using enum Role;
+  return {
+      {"Attention", 23, attention, {data, data, data, statistic, data}},
+      {"FlexAttention", 1, flex_attention, {}, "ai.onnx.preview"},
+      {"LinearAttention", 27, linear_attention},
+      {"RotaryEmbedding", 23, rotary, {data, statistic}},
+  };
 }
 
 }  // namespace clnet::onnx

@@ -34,13 +34,34 @@ Tensor second(const Call& call) {
   return reshape(call.x(1), extents);
 }
 
+constexpr std::int64_t sign_bit = std::numeric_limits<std::int64_t>::min();
+
+/// Numbers of 64 bits without a sign are stored as those with one. With the sign bit turned they have the same order.
+Tensor ordered(const Tensor& x, ElementType type) { return type == ElementType::u64 ? x ^ sign_bit : x; }
+
+/// Without the sign's copies that come in from above.
+Tensor shifted_right(const Tensor& x, const Tensor& by, ElementType type) {
+  if (type != ElementType::u64) return bitwise_right_shift(x, by);
+  const Tensor half = bitwise_right_shift(x, 1.0) & std::numeric_limits<std::int64_t>::max();
+  return where(eq(by, 0.0), x, bitwise_right_shift(half, by - 1.0));
+}
+
+/// The quotient of numbers without a sign: that of half of a, doubled, is right or one too small.
+Tensor unsigned_quotient(const Tensor& a, const Tensor& b) {
+  const auto reaches = [](const Tensor& x, const Tensor& y) { return greater_equal(x ^ sign_bit, y ^ sign_bit); };
+  const Tensor half = bitwise_right_shift(a, 1.0) & std::numeric_limits<std::int64_t>::max();
+  const Tensor near = half / b * 2.0;
+  const Tensor quotient = near + cast(reaches(a - near * b, b), Dtype::i64);
+  return where(less(b, 0.0), cast(reaches(a, b), Dtype::i64), quotient);
+}
+
 template <Tensor (*f)(const Tensor&, const Tensor&)>
 Outputs binary(const Call& call) {
   return {call.give(f(call.x(0), second(call)))};
 }
 template <Tensor (*f)(const Tensor&, const Tensor&)>
 Outputs comparison(const Call& call) {
-  return {RunValue(f(call.x(0), second(call)))};
+  return {RunValue(f(ordered(call.x(0), call.type(0)), ordered(second(call), call.type(0))))};
 }
 template <Tensor (*f)(const Tensor&)>
 Outputs predicate(const Call& call) {
@@ -53,6 +74,13 @@ Outputs variadic(const Call& call) {
   return {call.give(y)};
 }
 
+template <Tensor (*f)(const Tensor&, const Tensor&)>
+Outputs extreme(const Call& call) {
+  Tensor y = ordered(call.x(0), call.type(0));
+  for (std::size_t i = 1; i < call.count(); ++i) y = f(y, ordered(call.x(i), call.type(0)));
+  return {call.give(ordered(y, call.type(0)))};
+}
+
 Outputs mean_of(const Call& call) {
   Tensor y = call.x(0);
   for (std::size_t i = 1; i < call.count(); ++i) y = y + call.x(i);
@@ -61,10 +89,16 @@ Outputs mean_of(const Call& call) {
 
 Tensor absolute(const Tensor& x) { return x.dtype() == Dtype::u8 || x.dtype() == Dtype::boolean ? x : abs(x); }
 
+Outputs quotient(const Call& call) {
+  const Tensor b = second(call);
+  return {call.give(call.type(0) == ElementType::u64 ? unsigned_quotient(call.x(0), b) : call.x(0) / b)};
+}
+
 Outputs mod(const Call& call) {
   const Tensor &a = call.x(0), &b = call.x(1);
   const bool as_c = call.attribute("fmod", std::int64_t{0}) != 0;
   if (is_floating(call.type(0))) return {call.give(as_c ? fmod(a, b) : remainder(a, b))};
+  if (call.type(0) == ElementType::u64) return {call.give(a - unsigned_quotient(a, b) * b)};
   const Tensor rest = a - a / b * b;
   if (as_c || a.dtype() == Dtype::u8) return {call.give(rest)};
   // The sign of the divisor, as Python.
@@ -86,14 +120,26 @@ Outputs power(const Call& call) {
     }
     return {call.give(y)};
   }
-  const Tensor y = pow(cast(call.x(0), Dtype::f32), cast(call.x(1), Dtype::f32));
-  return {call.give_as(is_floating(call.type(1)) ? trunc(y) : round(y), base)};
+  if (is_floating(call.type(1)))
+    return {call.give_as(trunc(pow(cast(call.x(0), Dtype::f32), cast(call.x(1), Dtype::f32))), base)};
+  // Whole exponents of data: products by their bits. A power below 0 is 0 but for 1 and -1.
+  constexpr int bits = 32;
+  const Tensor exponent = cast(call.x(1), Dtype::i64);
+  Tensor square = call.x(0), y = ones_like(square);
+  for (int bit = 0; bit < bits; ++bit) {
+    if (bit > 0) square = square * square;
+    y = where(eq((exponent >> bit) & 1, 1.0), y * square, y);
+  }
+  const Tensor odd = eq(exponent & 1, 1.0);
+  const Tensor wide = cast(call.x(0), Dtype::i64);
+  const Tensor root = where(eq(wide, 1.0), 1.0, where(eq(wide, -1.0), where(odd, -1.0, 1.0), 0.0));
+  return {call.give(where(less(exponent, 0.0), cast(root, y.dtype()), y))};
 }
 
 Outputs bit_shift(const Call& call) {
   const auto direction = call.attribute("direction", std::string_view{});
   if (direction == "LEFT") return {call.give(bitwise_left_shift(call.x(0), call.x(1)))};
-  if (direction == "RIGHT") return {call.give(bitwise_right_shift(call.x(0), call.x(1)))};
+  if (direction == "RIGHT") return {call.give(shifted_right(call.x(0), call.x(1), call.type(0)))};
   call.fail(fmt::format("the direction is \"{}\"", direction));
 }
 
@@ -176,7 +222,6 @@ Outputs choose(const Call& call) { return {call.give(where(call.x(0), call.x(1),
 Tensor add(const Tensor& a, const Tensor& b) { return a + b; }
 Tensor sub(const Tensor& a, const Tensor& b) { return a - b; }
 Tensor mul(const Tensor& a, const Tensor& b) { return a * b; }
-Tensor div(const Tensor& a, const Tensor& b) { return a / b; }
 Tensor negated(const Tensor& x) { return -x; }
 Tensor soft_plus(const Tensor& x) { return softplus(x, 1); }
 
@@ -190,13 +235,13 @@ std::vector<Operator> elementwise_operators() {
       {"Atan", 1, unary<atan>}, {"Atanh", 9, unary<atanh>}, {"BitShift", 11, bit_shift},
       {"BitwiseAnd", 18, binary<bitwise_and>}, {"BitwiseNot", 18, unary<bitwise_not>}, {"BitwiseOr", 18, binary<bitwise_or>},
       {"BitwiseXor", 18, binary<bitwise_xor>}, {"Ceil", 1, rounding<ceil>}, {"Celu", 12, celu_of}, {"Clip", 1, clip},
-      {"Cos", 1, unary<cos>}, {"Cosh", 9, unary<cosh>}, {"Div", 1, binary<div>}, {"Elu", 1, elu_of},
+      {"Cos", 1, unary<cos>}, {"Cosh", 9, unary<cosh>}, {"Div", 1, quotient}, {"Elu", 1, elu_of},
       {"Equal", 1, comparison<eq>}, {"Erf", 9, unary<erf>}, {"Exp", 1, unary<exp>}, {"Floor", 1, rounding<floor>},
       {"Gelu", 20, gelu_of}, {"Greater", 1, comparison<greater>}, {"GreaterOrEqual", 12, comparison<greater_equal>},
       {"HardSigmoid", 1, hard_sigmoid}, {"HardSwish", 14, unary<hardswish>}, {"IsInf", 10, infinite},
       {"IsNaN", 9, predicate<is_nan>}, {"LeakyRelu", 1, leaky}, {"Less", 1, comparison<less>},
-      {"LessOrEqual", 12, comparison<less_equal>}, {"Log", 1, unary<log>}, {"Max", 1, variadic<maximum>},
-      {"Mean", 1, mean_of}, {"Min", 1, variadic<minimum>}, {"Mish", 18, unary<mish>}, {"Mod", 10, mod},
+      {"LessOrEqual", 12, comparison<less_equal>}, {"Log", 1, unary<log>}, {"Max", 1, extreme<maximum>},
+      {"Mean", 1, mean_of}, {"Min", 1, extreme<minimum>}, {"Mish", 18, unary<mish>}, {"Mod", 10, mod},
       {"Mul", 1, binary<mul>}, {"Neg", 1, unary<negated>}, {"Not", 1, predicate<logical_not>},
       {"Or", 1, comparison<logical_or>}, {"PRelu", 1, prelu_of, {Role::data, Role::weight}}, {"Pow", 1, power},
       {"Reciprocal", 1, unary<reciprocal>}, {"Relu", 1, unary<relu>}, {"Round", 11, rounding<round>}, {"Selu", 1, selu_of},

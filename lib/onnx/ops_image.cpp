@@ -9,6 +9,7 @@
 #include "clnet/ops/image.h"
 #include "clnet/ops/index.h"
 #include "clnet/ops/matmul.h"
+#include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"
 #include "lib/onnx/operators.h"
 #include "lib/onnx/resize.h"
@@ -166,16 +167,137 @@ Outputs affine_grid_of(const Call& call) {
   return {call.give(affine_grid(call.x(0), Shape(call.integers(1)), call.attribute("align_corners", std::int64_t{0}) != 0))};
 }
 
+/// The largest product of a pixel and its weight, over all samples of a bin. Boxes are read.
+Outputs roi_max(const Call& call, bool aligned) {
+  constexpr std::int64_t most_samples = 1 << 24;
+  const Tensor& x = call.x(0);
+  const auto boxes = call.numbers(1);
+  const auto images = call.integers(2);
+  const auto rows = call.attribute("output_height", std::int64_t{1}), columns = call.attribute("output_width", std::int64_t{1});
+  const auto ratio = call.attribute("sampling_ratio", std::int64_t{0});
+  const double scale = call.attribute("spatial_scale", 1.0), shift = aligned ? 0.5 : 0;
+  const auto count = static_cast<std::int64_t>(images.size());
+  if (x.rank() != 4 || boxes.size() != 4 * images.size() || rows < 1 || columns < 1 || rows > most_samples / columns)
+    call.fail(fmt::format("{} of {}", to_string(call.shape(1)), to_string(x.shape())));
+  const auto height = x.size(2), width = x.size(3);
+  struct Box {
+    double x, y, width, height;
+    std::int64_t down, across;  ///< samples of a bin
+  };
+  std::vector<Box> all;
+  std::int64_t samples = 1;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    if (images[i] < 0 || images[i] >= x.size(0)) call.fail(fmt::format("image {} of {}", images[i], x.size(0)));
+    const auto at = [&](std::size_t k) { return boxes[4 * i + k] * scale - shift; };
+    Box box{at(0), at(1), at(2) - at(0), at(3) - at(1), ratio, ratio};
+    if (!aligned) box.width = std::max(box.width, 1.0), box.height = std::max(box.height, 1.0);
+    box.width /= static_cast<double>(columns);
+    box.height /= static_cast<double>(rows);
+    if (!(box.width >= 0 && box.width < most_samples && box.height >= 0 && box.height < most_samples))
+      call.fail(fmt::format("box {} has bins of {} by {}", i, box.width, box.height));
+    if (ratio < 1) {
+      box.down = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(box.height)));
+      box.across = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(box.width)));
+    }
+    if (box.down > most_samples / box.across) call.refuse(fmt::format("{} by {} samples", box.down, box.across));
+    samples = std::max(samples, box.down * box.across);
+    all.push_back(box);
+  }
+  if (count > 0 && samples > most_samples / count / rows / columns) call.refuse(fmt::format("{} samples of a bin", samples));
+  std::vector<std::int64_t> places;
+  std::vector<float> weights;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::int64_t bin = 0; bin < rows * columns; ++bin)
+      for (std::int64_t sample = 0; sample < samples; ++sample) {
+        // Bins of fewer samples repeat their last one.
+        const auto& box = all[i];
+        const auto own = std::min(sample, box.down * box.across - 1);
+        const auto inside = [](std::int64_t index, std::int64_t of) {
+          return (static_cast<double>(index) + 0.5) / static_cast<double>(of);
+        };
+        double down = box.y + box.height * (static_cast<double>(bin / columns) + inside(own / box.across, box.down));
+        double across = box.x + box.width * (static_cast<double>(bin % columns) + inside(own % box.across, box.across));
+        const bool outside =
+            down < -1 || down > static_cast<double>(height) || across < -1 || across > static_cast<double>(width);
+        down = outside ? 0 : std::clamp(down, 0.0, static_cast<double>(height - 1));
+        across = outside ? 0 : std::clamp(across, 0.0, static_cast<double>(width - 1));
+        const auto top = static_cast<std::int64_t>(down), left = static_cast<std::int64_t>(across);
+        for (const std::int64_t k : {0, 1, 2, 3}) {
+          const auto row = std::min(top + k / 2, height - 1), column = std::min(left + k % 2, width - 1);
+          places.push_back((images[i] * height + row) * width + column);
+          const double below = down - static_cast<double>(top), beside = across - static_cast<double>(left);
+          weights.push_back(static_cast<float>(outside ? 0 : (k / 2 ? below : 1 - below) * (k % 2 ? beside : 1 - beside)));
+        }
+      }
+  const Tensor pixels = reshape(transpose(x, 0, 1), {x.size(1), x.size(0) * height * width});
+  const Tensor taken = reshape(index_select(pixels, 1, Tensor::from(places)), {x.size(1), count, rows, columns, samples * 4});
+  const Tensor factors = cast(Tensor::from(weights, {count, rows, columns, samples * 4}), x.dtype());
+  return {call.give(transpose(max(taken * factors, {4}), 0, 1))};
+}
+
 Outputs roi_align_of(const Call& call) {
-  if (call.attribute("mode", std::string_view("avg")) != "avg") call.refuse("mode max");
   const auto otherwise = call.opset() >= 16 ? std::string_view("half_pixel") : std::string_view("output_half_pixel");
   const bool aligned = call.attribute("coordinate_transformation_mode", otherwise) == "half_pixel";
+  const auto mode = call.attribute("mode", std::string_view("avg"));
+  if (mode != "avg" && mode != "max") call.fail(fmt::format("the mode is \"{}\"", mode));
+  if (mode == "max") return roi_max(call, aligned);
   const Tensor boxes = concat({unsqueeze(cast(call.x(2), call.x(1).dtype()), 1), call.x(1)}, 1);
   const Pair size(call.attribute("output_height", std::int64_t{1}), call.attribute("output_width", std::int64_t{1}));
   return {call.give(roi_align(call.x(0), boxes, size,
                               {.spatial_scale = call.attribute("spatial_scale", 1.0),
                                .sampling_ratio = call.attribute("sampling_ratio", std::int64_t{0}),
                                .aligned = aligned}))};
+}
+
+/// The largest pixel of each bin of whole pixels; 0 of none. Rows {image, x, y, x, y} are read.
+Outputs roi_pool(const Call& call) {
+  constexpr std::int64_t most_pixels = 1 << 24;
+  const Tensor& x = call.x(0);
+  const auto pooled = call.integers("pooled_shape");
+  if (x.rank() != 4 || pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1 || call.shape(1).rank() != 2 || call.shape(1)[1] != 5)
+    call.fail(fmt::format("{} of {}", to_string(call.shape(1)), to_string(x.shape())));
+  const auto boxes = call.numbers(1);
+  const double scale = call.attribute("spatial_scale", 1.0);
+  const auto count = call.shape(1)[0], height = x.size(2), width = x.size(3);
+  if (pooled[0] > most_pixels / pooled[1]) call.refuse(fmt::format("{} by {} bins", pooled[0], pooled[1]));
+  std::vector<std::vector<std::int64_t>> bins;
+  std::size_t longest = 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto* box = boxes.data() + 5 * i;
+    if (!(box[0] >= 0 && box[0] < static_cast<double>(x.size(0)))) call.fail(fmt::format("image {} of {}", box[0], x.size(0)));
+    for (int k = 1; k < 5; ++k)
+      if (!(std::abs(box[k] * scale) <= INT32_MAX)) call.fail(fmt::format("box {} has {}", i, box[k]));
+    const auto image = static_cast<std::int64_t>(box[0]);
+    // The first pixel of a bin along one dimension, and the one behind its last.
+    const auto range = [&](int d, std::int64_t bin, std::int64_t of, std::int64_t extent) {
+      const double begin = std::round(box[1 + d] * scale), end = std::round(box[3 + d] * scale);
+      const double step = std::max(end - begin + 1, 1.0) / static_cast<double>(of);
+      const auto bound = [&](double at) {
+        return static_cast<std::int64_t>(std::clamp(at + begin, 0.0, static_cast<double>(extent)));
+      };
+      return std::pair(bound(std::floor(static_cast<double>(bin) * step)), bound(std::ceil(static_cast<double>(bin + 1) * step)));
+    };
+    for (std::int64_t bin = 0; bin < pooled[0] * pooled[1]; ++bin) {
+      const auto [top, bottom] = range(1, bin / pooled[1], pooled[0], height);
+      const auto [left, right] = range(0, bin % pooled[1], pooled[1], width);
+      auto& pixels = bins.emplace_back();
+      for (auto row = top; row < bottom; ++row)
+        for (auto column = left; column < right; ++column) pixels.push_back((image * height + row) * width + column);
+      longest = std::max(longest, pixels.size());
+      if (std::cmp_greater(longest * bins.size(), most_pixels)) call.refuse("bins of so many pixels");
+    }
+  }
+  std::vector<std::int64_t> places;
+  std::vector<bool> filled;
+  for (const auto& pixels : bins) {
+    filled.push_back(!pixels.empty());
+    for (std::size_t k = 0; k < longest; ++k) places.push_back(pixels.empty() ? 0 : pixels[std::min(k, pixels.size() - 1)]);
+  }
+  const Tensor all = reshape(transpose(x, 0, 1), {x.size(1), x.size(0) * height * width});
+  const Shape shape{x.size(1), count, pooled[0], pooled[1], static_cast<std::int64_t>(longest)};
+  const Tensor largest = max(reshape(index_select(all, 1, Tensor::from(places)), shape), {4});
+  const Tensor y = where(Tensor::from(filled, {count, pooled[0], pooled[1]}), largest, 0.0);
+  return {call.give(transpose(y, 0, 1))};
 }
 
 /// Rows of image, class and box.
@@ -215,6 +337,7 @@ std::vector<Operator> image_operators() {
   return {
       {"AffineGrid", 20, affine_grid_of, {data, structure}},
       {"GridSample", 16, grid_sample_of},
+      {"MaxRoiPool", 1, roi_pool},
       {"NonMaxSuppression", 10, non_max_suppression, {data, data, structure}},
       {"Resize", 10, upsample, {data, structure}},
       {"Resize", 11, resize, {data, structure}},

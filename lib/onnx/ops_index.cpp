@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "clnet/ops/index.h"
 #include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"
 #include "lib/onnx/operators.h"
+#include "lib/onnx/runner.h"
 
 namespace clnet::onnx {
 namespace {
@@ -125,6 +127,101 @@ Outputs compress(const Call& call) {
   return {call.give(index_select(x, axis, Tensor::from(kept)))};
 }
 
+/// Values, the first place of each, the value of each element, and how often each appears: in ascending order or that of the
+/// first places.
+Outputs unique_of(const Call& call) {
+  const bool flat = !call.has_attribute("axis");
+  const Tensor x = flat ? reshape(call.x(0), {-1}) : call.x(0);
+  const auto axis = flat ? 0 : Call::axis(call.attribute("axis", std::int64_t{0}), x.rank());
+  if (!call.in(0).is_constant() && !call.runner().options().may_read)
+    throw DependsOnData("Unique: the number of values depends on data");
+  const auto found = flat ? unique(x) : unique(x, axis);
+  Tensor inverse = reshape(found.inverse, {-1}), counts = found.counts;
+  const auto extent = x.size(axis), count = counts.size(0);
+  Tensor first =
+      scatter_reduce(full({count}, static_cast<double>(extent), Dtype::i64), 0, inverse, arange(extent), ScatterReduction::amin);
+  if (call.attribute("sorted", std::int64_t{1}) == 0) {
+    const Tensor order = argsort(first);
+    const Tensor place = scatter(zeros({count}, Dtype::i64), 0, order, arange(count));
+    first = index_select(first, 0, order);
+    counts = index_select(counts, 0, order);
+    inverse = index_select(place, 0, inverse);
+  }
+  return {call.give(index_select(x, axis, first)), RunValue(first), RunValue(inverse), RunValue(counts)};
+}
+
+/// Writes `update` into a cache, from a place of each sequence on; circular: over its end to its beginning.
+Outputs tensor_scatter(const Call& call) {
+  const Tensor &cache = call.x(0), &update = call.x(1);
+  const auto axis = Call::axis(call.attribute("axis", std::int64_t{-2}), cache.rank());
+  const auto mode = call.attribute("mode", std::string_view("linear"));
+  if (mode != "linear" && mode != "circular") call.fail(fmt::format("the mode is \"{}\"", mode));
+  if (axis == 0 || update.rank() != cache.rank() || !(update.shape().with(axis, cache.size(axis)) == cache.shape()) ||
+      update.size(axis) > cache.size(axis))
+    call.fail(fmt::format("{} into {} along dimension {}", to_string(update.shape()), to_string(cache.shape()), axis));
+  std::vector<std::int64_t> along(static_cast<std::size_t>(cache.rank()), 1), by_sequence(along);
+  along[static_cast<std::size_t>(axis)] = update.size(axis);
+  by_sequence[0] = cache.size(0);
+  Tensor at = reshape(arange(update.size(axis)), along);
+  if (call.has(2)) at = at + reshape(cast(call.x(2), Dtype::i64), by_sequence);
+  const auto extent = static_cast<double>(cache.size(axis));
+  if (mode == "circular") at = at - at / extent * extent;
+  return {call.give(scatter(cache, axis, expand(at, update.shape()), update))};
+}
+
+/// How often each sequence of numbers of a pool appears in each row, with up to max_skip_count elements left out between two.
+Outputs tf_idf(const Call& call) {
+  constexpr std::int64_t most_counted = 1 << 26;
+  if (call.has_attribute("pool_strings")) call.refuse("texts");
+  const auto pool = call.integers("pool_int64s"), begins = call.integers("ngram_counts"), places = call.integers("ngram_indexes");
+  const auto weights = call.numbers("weights");
+  const auto mode = call.attribute("mode", std::string_view{});
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") call.fail(fmt::format("the mode is \"{}\"", mode));
+  std::map<std::vector<std::int64_t>, std::size_t> place_of;
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const auto end = i + 1 < begins.size() ? begins[i + 1] : static_cast<std::int64_t>(pool.size());
+    if (begins[i] < 0 || end < begins[i] || std::cmp_greater(end, pool.size())) call.fail("ngram_counts does not fit the pool");
+    const auto length = static_cast<std::ptrdiff_t>(i) + 1;
+    for (auto at = begins[i]; at + length <= end; at += length, ++taken) {
+      if (taken >= places.size() || places[taken] < 0 || places[taken] >= most_counted) call.fail("ngram_indexes is too short");
+      place_of.emplace(std::vector<std::int64_t>(pool.begin() + at, pool.begin() + at + length),
+                       static_cast<std::size_t>(places[taken]));
+    }
+  }
+  if (places.empty()) call.fail("ngram_indexes is empty");
+  const auto width = static_cast<std::size_t>(*std::max_element(places.begin(), places.end()) + 1);
+  const auto& shape = call.shape(0);
+  const bool batched = shape.rank() == 2;
+  const auto rows = batched ? shape[0] : 1, length = shape.rank() == 0 ? 1 : shape[-1];
+  if (shape.rank() > 2 || rows > most_counted / static_cast<std::int64_t>(width))
+    call.fail(fmt::format("the input is {}", to_string(shape)));
+  if ((mode != "TF" && !weights.empty() && weights.size() < width) || width > static_cast<std::size_t>(most_counted))
+    call.fail(fmt::format("{} weights of {} places", weights.size(), width));
+  const auto shortest = call.attribute("min_gram_length", std::int64_t{1}),
+             longest = call.attribute("max_gram_length", std::int64_t{1});
+  const auto skips = std::min(call.attribute("max_skip_count", std::int64_t{0}), length);
+  const auto x = call.integers(0);
+  std::vector<double> counts(static_cast<std::size_t>(rows) * width);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (auto size = std::max<std::int64_t>(shortest, 1); size <= std::min(longest, length); ++size)
+      for (std::int64_t step = 1; step <= (size == 1 ? 1 : skips + 1) && (size - 1) * step < length; ++step)
+        for (std::int64_t begin = 0; begin + (size - 1) * step < length; ++begin) {
+          std::vector<std::int64_t> gram;
+          for (std::int64_t i = 0; i < size; ++i) gram.push_back(x[static_cast<std::size_t>(row * length + begin + i * step)]);
+          if (const auto found = place_of.find(gram); found != place_of.end())
+            counts[static_cast<std::size_t>(row) * width + found->second] += 1;
+        }
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double weight = weights.empty() ? 1 : weights[i % width];
+    if (mode == "IDF") counts[i] = counts[i] > 0 ? weight : 0;
+    if (mode == "TFIDF") counts[i] *= weight;
+  }
+  const auto columns = static_cast<std::int64_t>(width);
+  const auto host = HostTensor::of(ElementType::f32, batched ? Shape{rows, columns} : Shape{columns}, counts);
+  return {RunValue(to_tensor(host), ElementType::f32)};
+}
+
 }  // namespace
 
 std::vector<Operator> index_operators() {
@@ -139,7 +236,10 @@ std::vector<Operator> index_operators() {
       {"ScatterElements", 11, scatter_elements},
       {"Scatter", 9, scatter_elements},
       {"ScatterND", 11, scatter_nd_of},
+      {"TensorScatter", 24, tensor_scatter},
+      {"TfIdfVectorizer", 9, tf_idf},
       {"TopK", 1, top_k, {data, structure}},
+      {"Unique", 11, unique_of},
   };
 }
 

@@ -78,14 +78,33 @@ Outputs conv_transpose(const Call& call) {
   return {call.give(y)};
 }
 
-/// Padding beyond half of a window, which clnet's pools refuse, is made by hand.
-Tensor padded(const Tensor& x, Windows& w, double value) {
+/// Extents of the padded input that windows reach: less where a remainder is left over, more in ceil_mode. Throws Error where no
+/// window fits.
+std::vector<std::int64_t> reached(const Call& call, const Shape& shape, const Windows& w) {
+  std::vector<std::int64_t> out;
+  for (std::size_t d = 0; d < w.rank(); ++d) {
+    const auto begins = shape[static_cast<int>(d) + 2] + w.before[d], extent = begins + w.after[d];
+    const auto window = (w.kernel[d] - 1) * w.dilations[d] + 1, free = extent - window;
+    auto steps = free >= 0 ? free / w.strides[d] : -1;
+    if (w.ceil_mode && free > -w.strides[d] && free % w.strides[d] != 0 && (steps + 1) * w.strides[d] < begins) ++steps;
+    if (steps < 0) call.fail(fmt::format("a window of {} in {} elements", window, extent));
+    out.push_back(steps * w.strides[d] + window);
+  }
+  return out;
+}
+
+/// Padding beyond half of a window, which clnet's pools refuse, is made by hand: as far as windows reach.
+Tensor padded(const Call& call, const Tensor& x, Windows& w, double value) {
   if (w.pads_fit()) return x;
+  const auto reach = reached(call, x.shape(), w);
   std::vector<std::int64_t> below{0, 0}, above{0, 0};
-  below.insert(below.end(), w.before.begin(), w.before.end());
-  above.insert(above.end(), w.after.begin(), w.after.end());
+  for (std::size_t d = 0; d < w.rank(); ++d) {
+    below.push_back(w.before[d]);
+    above.push_back(std::max<std::int64_t>(0, reach[d] - x.size(static_cast<int>(d) + 2) - w.before[d]));
+  }
   w.before.assign(w.rank(), 0);
   w.after.assign(w.rank(), 0);
+  w.ceil_mode = false;
   return pad(x, below, above, value);
 }
 
@@ -141,7 +160,7 @@ Outputs max_pool(const Call& call) {
   Tensor x = is_floating(call.type(0)) ? call.x(0) : cast(call.x(0), Dtype::f32);
   auto w = Windows::of(call, x.shape());
   auto before = w.before;
-  x = padded(x, w, -std::numeric_limits<double>::infinity());
+  x = padded(call, x, w, -std::numeric_limits<double>::infinity());
   for (std::size_t d = 0; d < before.size(); ++d) before[d] -= w.before[d];  // what was made by hand
   const auto result = max_pool_of(x, w);
   Outputs out{call.give(result.y)};
@@ -170,24 +189,8 @@ Tensor average(const Tensor& x, const Windows& w, bool counts_padding) {
   }
 }
 
-/// Extents of the padded input that windows reach: less where a remainder is left over, more in ceil_mode.
-std::vector<std::int64_t> reached(const Shape& shape, const Windows& w) {
-  std::vector<std::int64_t> out;
-  for (std::size_t d = 0; d < w.rank(); ++d) {
-    const auto extent = shape[static_cast<int>(d) + 2] + w.before[d] + w.after[d];
-    const auto window = (w.kernel[d] - 1) * w.dilations[d] + 1;
-    auto steps = (extent - window) / w.strides[d];
-    if (w.ceil_mode && (extent - window) % w.strides[d] != 0 &&
-        (steps + 1) * w.strides[d] < shape[static_cast<int>(d) + 2] + w.before[d])
-      ++steps;
-    out.push_back(steps * w.strides[d] + window);
-  }
-  return out;
-}
-
 /// Sums over windows of any dilation: a convolution with ones, channel by channel.
-Tensor window_sums(const Tensor& x, const Windows& w) {
-  const auto reach = reached(x.shape(), w);
+Tensor window_sums(const Tensor& x, const Windows& w, const std::vector<std::int64_t>& reach) {
   std::vector<std::int64_t> below{0, 0}, above{0, 0}, merged{x.size(0) * x.size(1), 1}, kernel{1, 1};
   for (std::size_t d = 0; d < w.rank(); ++d) {
     below.push_back(w.before[d]);
@@ -212,6 +215,7 @@ Outputs average_pool(const Call& call) {
   const auto w = Windows::of(call, x.shape());
   const bool counts_padding = call.attribute("count_include_pad", std::int64_t{0}) != 0;
   if (!w.dilated() && w.pads_fit()) return {call.give(average(x, w, counts_padding))};
+  const auto reach = reached(call, x.shape(), w);
   Tensor counted = ones_like(x);
   auto counts = w;
   if (counts_padding) {
@@ -222,11 +226,8 @@ Outputs average_pool(const Call& call) {
     // The same windows on the padded input.
     counts.before.assign(w.rank(), 0);
     counts.after.assign(w.rank(), 0);
-    const Tensor sums = window_sums(x, w), number = window_sums(counted, counts);
-    if (sums.shape() == number.shape()) return {call.give(sums / number)};
-    call.refuse("dilations with ceil_mode and count_include_pad");
   }
-  return {call.give(window_sums(x, w) / window_sums(counted, counts))};
+  return {call.give(window_sums(x, w, reach) / window_sums(counted, counts, reach))};
 }
 
 Outputs lp_pool(const Call& call) {
@@ -234,7 +235,7 @@ Outputs lp_pool(const Call& call) {
   const auto w = Windows::of(call, x.shape());
   const auto p = static_cast<double>(call.attribute("p", std::int64_t{2}));
   const Tensor powers = p == 2 ? square(x) : pow(abs(x), p);
-  const Tensor sums = window_sums(powers, w);
+  const Tensor sums = window_sums(powers, w, reached(call, x.shape(), w));
   return {call.give(p == 1 ? sums : p == 2 ? sqrt(sums) : pow(sums, 1 / p))};
 }
 

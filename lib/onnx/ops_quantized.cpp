@@ -133,9 +133,26 @@ Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weig
   const std::vector<std::int64_t> kernel(weight.shape().begin() + 2, weight.shape().end());
   const auto w = Windows::of(call, x.shape(), kernel);
   const auto groups = call.attribute("group", std::int64_t{1});
-  const auto products = weight.numel() / std::max<std::int64_t>(1, weight.size(0));
-  if (products > 2048) call.refuse(fmt::format("{} products per sum of a quantized convolution", products));
-  return exact_sums(x, products, [&](const Tensor& part) { return convolution(part, weight, {}, w, groups); });
+  // As many channels of each group as have exact sums.
+  constexpr std::int64_t most = 2048;
+  const auto channels = weight.size(1), window = weight.numel() / std::max<std::int64_t>(1, weight.size(0) * channels);
+  if (window > most) call.refuse(fmt::format("a quantized convolution by windows of {} elements", window));
+  if (x.rank() != weight.rank() || groups < 1 || x.size(1) != groups * channels)
+    call.fail(fmt::format("{} groups of a weight {} for {}", groups, to_string(weight.shape()), to_string(x.shape())));
+  const auto step = most / std::max<std::int64_t>(1, window);
+  Tensor total;
+  for (std::int64_t at = 0; at < channels || !total.defined(); at += step) {
+    const auto end = std::min(channels, at + step);
+    Tensor part = x, own = weight;
+    if (channels > step) {
+      part = flatten(slice(unflatten(x, 1, {groups, channels}), 2, at, end), 1, 2);
+      own = slice(weight, 1, at, end);
+    }
+    const Tensor sums =
+        exact_sums(part, (end - at) * window, [&](const Tensor& piece) { return convolution(piece, own, {}, w, groups); });
+    total = total.defined() ? total + sums : sums;
+  }
+  return total;
 }
 
 /// One number, or one per output channel: {out, 1, ...}.

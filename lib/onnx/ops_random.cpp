@@ -1,4 +1,7 @@
-// Random numbers and dropout, drawn by clnet's generator: manual_seed() repeats them, a node's own seed does not.
+// Random numbers and dropout, drawn by clnet's generator: manual_seed() repeats them. A node's own seed counts only for a Dropout
+// that trains by itself.
+#include <random>
+
 #include "clnet/ops/elementwise.h"
 #include "clnet/ops/random.h"
 #include "lib/onnx/operators.h"
@@ -7,19 +10,33 @@
 namespace clnet::onnx {
 namespace {
 
+/// What ONNX's own evaluator keeps of a node with a seed: NumPy's uniform numbers from MT19937, of 53 bits each. Each run keeps
+/// the same elements.
+Tensor kept_by_seed(const Shape& shape, std::int64_t seed, double ratio) {
+  std::mt19937 generator(static_cast<std::uint32_t>(seed));
+  std::vector<std::int64_t> kept;
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    const auto high = static_cast<double>(generator() >> 5), low = static_cast<double>(generator() >> 6);
+    kept.push_back((high * 67108864.0 + low) / 9007199254740992.0 >= ratio ? 1 : 0);
+  }
+  return to_tensor(HostTensor::of(ElementType::boolean, shape, kept));
+}
+
 /// Before operator set 12 training is the module's, later the node's own input or, where it is left out or false, the module's.
 Outputs dropout_of(const Call& call) {
   const auto& options = call.runner().options();
   const double ratio = call.opset() < 12 ? call.attribute("ratio", 0.5) : call.has(1) ? call.number(1) : 0.5;
-  const bool trains = options.training || (call.opset() >= 12 && call.has(2) && call.integer(2) != 0);
+  const bool asked = call.opset() >= 12 && call.has(2) && call.integer(2) != 0, trains = options.training || asked;
   const Tensor& x = call.x(0);
   if (!trains || ratio == 0) {
     Outputs out{call.in(0)};
     if (call.wants(1)) out.emplace_back(full(x.shape(), 1, Dtype::boolean));
     return out;
   }
-  if (!call.wants(1)) return {call.give(dropout(x, ratio))};
-  const Tensor kept = greater_equal(rand(x.shape()), ratio);
+  // The module's training draws anew each time, whatever the seed.
+  const auto* seed = asked && !options.training ? call.attribute("seed") : nullptr;
+  if (!call.wants(1) && !seed) return {call.give(dropout(x, ratio))};
+  const Tensor kept = seed ? kept_by_seed(x.shape(), seed->integer, ratio) : greater_equal(rand(x.shape()), ratio);
   return {call.give(where(kept, x / (1 - ratio), 0.0)), RunValue(kept)};
 }
 

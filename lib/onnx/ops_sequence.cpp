@@ -1,8 +1,10 @@
-// Sequences of tensors, as far as control flow and splits need them.
+// Sequences of tensors, as far as control flow and splits need them, and optional values.
 #include <fmt/format.h>
 
 #include "clnet/ops/shape.h"
 #include "lib/onnx/operators.h"
+#include "lib/onnx/program.h"
+#include "lib/onnx/runner.h"
 
 namespace clnet::onnx {
 namespace {
@@ -86,10 +88,43 @@ Outputs split_to(const Call& call) {
   return {RunValue::sequence(std::move(all))};
 }
 
+/// Runs its graph for each element of the first sequence, with those of further ones, and with tensors as they are.
+Outputs sequence_map(const Call& call) {
+  const auto* body = call.graph("body");
+  if (!body) call.fail("has no graph body");
+  const auto count = elements(call, 0).size();
+  for (std::size_t i = 1; i < call.count(); ++i)
+    if (call.in(i).is_sequence() && call.in(i).elements().size() != count)
+      call.fail(fmt::format("sequences of {} and {} elements", count, call.in(i).elements().size()));
+  std::vector<std::vector<RunValue>> results(body->outputs.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    call.runner().options().check();
+    std::vector<RunValue> inputs;
+    for (std::size_t i = 0; i < call.count(); ++i)
+      inputs.push_back(call.in(i).is_sequence() ? call.in(i).elements()[k] : call.in(i));
+    auto outputs = call.runner().run_body(*body, inputs);
+    for (std::size_t i = 0; i < results.size(); ++i) results[i].push_back(std::move(outputs[i]));
+  }
+  Outputs out;
+  for (auto& all : results) out.push_back(RunValue::sequence(std::move(all)));
+  return out;
+}
+
+/// An optional value is the value itself, or nothing.
+Outputs optional_of(const Call& call) { return {call.maybe(0)}; }
+Outputs optional_element(const Call& call) { return {call.in(0)}; }
+Outputs has_element(const Call& call) {
+  return {RunValue(HostTensor::of(ElementType::boolean, {}, std::vector<std::int64_t>{call.has(0) ? 1 : 0}))};
+}
+
 }  // namespace
 
 std::vector<Operator> sequence_operators() {
   return {
+      {"Optional", 15, optional_of},
+      {"OptionalGetElement", 15, optional_element},
+      {"OptionalHasElement", 15, has_element},
+      {"SequenceMap", 17, sequence_map},
       {"ConcatFromSequence", 11, concat_from},
       {"SequenceAt", 11, element_at},
       {"SequenceConstruct", 11, construct},

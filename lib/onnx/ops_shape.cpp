@@ -18,7 +18,8 @@ using Role::structure;
 
 Shape shape_of(const std::vector<std::int64_t>& extents) { return Shape(extents); }
 
-Outputs identity(const Call& call) { return {call.in(0)}; }
+/// Also of an optional value that is nothing.
+Outputs identity(const Call& call) { return {call.maybe(0)}; }
 
 Outputs shape(const Call& call) {
   const auto& extents = call.shape(0).extents();
@@ -165,7 +166,10 @@ Outputs constant(const Call& call) {
     if (!found) continue;
     switch (found->type) {
       case Type::tensor:
-        if (!found->tensors.empty()) return {constants.of(found->tensors[0])};
+        if (!found->tensors.empty()) {
+          auto value = call.runner().held(found->tensors[0]);
+          return {value.is_there() ? value : constants.of(found->tensors[0])};
+        }
         break;
       case Type::sparse_tensor:
         if (!found->sparse.empty()) return {constants.of(found->sparse[0])};
@@ -229,7 +233,18 @@ Outputs cast_to(const Call& call, ElementType type) {
   type = call.runner().stored(type);
   const auto from = call.type(0);
   if (from == type) return {call.in(0)};
-  return {call.give_as(call.x(0), type)};
+  // Integers of 64 bits without a sign are stored as those with one: the upper half is below 0.
+  constexpr double all = 18446744073709551616.0;
+  const Tensor& x = call.x(0);
+  if (from == ElementType::u64 && is_floating(type)) {
+    const Tensor wide = cast(x, type == ElementType::f64 ? Dtype::f64 : Dtype::f32);
+    return {call.give_as(where(less(x, 0.0), wide + all, wide), type)};
+  }
+  if (type == ElementType::u64 && is_floating(from)) {
+    const Tensor wide = from == ElementType::f64 ? x : cast(x, Dtype::f32);
+    return {call.give_as(where(greater_equal(wide, all / 2), wide - all, wide), type)};
+  }
+  return {call.give_as(x, type)};
 }
 Outputs cast_as(const Call& call) { return cast_to(call, call.element_type("to", ElementType::undefined)); }
 Outputs cast_like(const Call& call) { return cast_to(call, call.type(1)); }
@@ -368,11 +383,24 @@ Outputs center_crop_pad(const Call& call) {
   return {call.give(pad(x, before, after))};
 }
 
+/// The same bits as another type of the same size. Integers stay on the device, others are read.
+Outputs bit_cast(const Call& call) {
+  const auto from = call.type(0), to = call.runner().stored(call.element_type("to", ElementType::undefined));
+  if (size_of(from) != size_of(to)) call.fail(fmt::format("{} and {} have different sizes", to_string(from), to_string(to)));
+  if (from == to) return {call.in(0)};
+  if (!is_floating(from) && !is_floating(to) && to != ElementType::boolean) return {call.give_as(call.x(0), to)};
+  if (!call.in(0).is_constant() && !call.runner().options().may_read) throw DependsOnData("BitCast: the input is read");
+  auto host = to_host(call.x(0), from);
+  host.type = to;
+  return {RunValue(to_tensor(host), to)};
+}
+
 }  // namespace
 
 std::vector<Operator> shape_operators() {
   // clang-format off
   return {
+      {"BitCast", 26, bit_cast},
       {"Cast", 1, cast_as},
       {"CastLike", 15, cast_like},
       {"CenterCropPad", 18, center_crop_pad, {data, structure}},

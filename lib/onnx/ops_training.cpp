@@ -93,7 +93,7 @@ Outputs momentum(const Call& call) {
 
 Outputs adagrad(const Call& call) {
   const Optimized of(call, 3);
-  const double decay = call.attribute("decay_factor", 0.0), eps = call.attribute("epsilon", 0.0),
+  const double decay = call.attribute("decay_factor", 0.0), eps = call.attribute("epsilon", 1e-6),
                norm = call.attribute("norm_coefficient", 0.0);
   const Tensor rate = of.rate / (1 + of.steps * decay);
   std::vector<Tensor> xs, squares;
@@ -107,7 +107,7 @@ Outputs adagrad(const Call& call) {
 
 Outputs adam(const Call& call) {
   const Optimized of(call, 4);
-  const double alpha = call.attribute("alpha", 0.9), beta = call.attribute("beta", 0.999), eps = call.attribute("epsilon", 0.0);
+  const double alpha = call.attribute("alpha", 0.9), beta = call.attribute("beta", 0.999), eps = call.attribute("epsilon", 1e-6);
   const double norm = call.attribute("norm_coefficient", 0.0), post = call.attribute("norm_coefficient_post", 0.0);
   const double corrected = of.steps > 0 ? std::sqrt(1 - std::pow(beta, of.steps)) / (1 - std::pow(alpha, of.steps)) : 1.0;
   std::vector<Tensor> xs, means, squares;

@@ -159,6 +159,18 @@ TensorData read_tensor(Message message) {
   return out;
 }
 
+/// Of a SequenceProto.
+std::vector<TensorData> read_tensors(Message message) {
+  std::vector<TensorData> out;
+  while (const auto field = message.next()) {
+    if (field == 3)
+      out.push_back(read_tensor(message.message("a tensor")));
+    else
+      message.skip();
+  }
+  return out;
+}
+
 SparseData read_sparse(Message message) {
   SparseData out;
   while (const auto field = message.next()) {
@@ -402,13 +414,24 @@ TensorFile read_tensor(std::string bytes, const std::string& name) {
 SequenceFile read_sequence(std::string bytes, const std::string& name) {
   SequenceFile out;
   out.bytes = std::make_shared<const std::string>(std::move(bytes));
-  reading(name, "ONNX sequence", [&] {
-    Message message(*out.bytes, "the sequence", 0);
+  reading(name, "ONNX sequence", [&] { out.tensors = read_tensors(Message(*out.bytes, "the sequence", 0)); });
+  return out;
+}
+
+OptionalFile read_optional(std::string bytes, const std::string& name) {
+  constexpr std::int64_t last_kind = 5;
+  OptionalFile out;
+  out.bytes = std::make_shared<const std::string>(std::move(bytes));
+  reading(name, "ONNX optional", [&] {
+    Message message(*out.bytes, "the optional value", 0);
     while (const auto field = message.next()) {
-      if (field == 3)
-        out.tensors.push_back(read_tensor(message.message("a tensor")));
-      else
-        message.skip();
+      switch (field) {
+        case 2: message.enumeration<int>(last_kind); break;
+        case 3: out.tensor = read_tensor(message.message("a tensor")); break;
+        case 5: out.sequence = read_tensors(message.message("a sequence")); break;
+        case 1: message.skip(); break;
+        default: message.fail("is neither a tensor nor a sequence of such");
+      }
     }
   });
   return out;

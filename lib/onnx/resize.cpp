@@ -12,6 +12,7 @@ namespace {
 double source_of(const Resampling& how, std::int64_t i, std::int64_t from, std::int64_t to, double scale) {
   const auto x = static_cast<double>(i), in = static_cast<double>(from), out = static_cast<double>(to);
   const auto& mode = how.coordinates;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
   if (mode == "half_pixel") return (x + 0.5) / scale - 0.5;
   if (mode == "pytorch_half_pixel") return to > 1 ? (x + 0.5) / scale - 0.5 : 0;
   // Of the extent before it is rounded down.

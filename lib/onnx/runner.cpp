@@ -21,20 +21,16 @@ constexpr std::int64_t most_on_host = 4096;
 template <class Data>
 RunValue Constants::read(const Data& data) {
   const std::lock_guard lock(mutex_);
-  const auto [known, is_new] = known_.try_emplace(&data);
-  if (!is_new) return known->second;
-  try {
-    auto host = content_of(data, file_.folder, file_.name);
-    if (host.type == ElementType::f64 && f64_as_f32_) host = HostTensor::of(ElementType::f32, host.shape, host.numbers());
-    if (host.numel() <= most_on_host)
-      known->second = RunValue(std::move(host));
-    else
-      known->second = RunValue(to_tensor(host), host.type, true);
-  } catch (...) {
-    known_.erase(known);
-    throw;
-  }
-  return known->second;
+  if (const auto known = known_.find(&data); known != known_.end()) return known->second;
+  const auto device = Device::current();
+  auto here = std::find_if(large_.begin(), large_.end(), [&](const auto& each) { return each.first == device; });
+  if (here != large_.end())
+    if (const auto known = here->second.find(&data); known != here->second.end()) return known->second;
+  auto host = content_of(data, file_.folder, file_.name);
+  if (host.type == ElementType::f64 && f64_as_f32_) host = HostTensor::of(ElementType::f32, host.shape, host.numbers());
+  if (host.numel() <= most_on_host) return known_[&data] = RunValue(std::move(host));
+  if (here == large_.end()) here = large_.insert(large_.end(), {device, {}});
+  return here->second[&data] = RunValue(to_tensor(host), host.type, true);
 }
 RunValue Constants::of(const TensorData& data) { return read(data); }
 RunValue Constants::of(const SparseData& data) { return read(data); }
@@ -65,8 +61,8 @@ std::vector<RunValue> Runner::run(Frame& frame) {
   };
   for (const auto& [slot, data] : program.initializers)
     initialize(slot, [&, which = data] {
-      const auto held = held_.find(which);
-      return held != held_.end() ? held->second : constants_.of(*which);
+      auto value = held(*which);
+      return value.is_there() ? value : constants_.of(*which);
     });
   for (const auto& [slot, data] : program.sparse_initializers)
     initialize(slot, [&, which = data] { return constants_.of(*which); });
@@ -96,7 +92,8 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
       auto folded = constant ? fold(call) : std::nullopt;
       outputs = folded ? std::move(*folded) : instruction.op->run(call);
       if (constant)
-        for (auto& output : outputs) output.set_constant();
+        for (auto& output : outputs)
+          if (!output.parameter()) output.set_constant();
     }
   } catch (Error& error) {
     error.place(node.name.empty() ? fmt::format("{} of opset {}", node.op_type, instruction.opset)

@@ -21,7 +21,7 @@ struct DependsOnData : Error {
   using Error::Error;
 };
 
-/// Tensors of attributes, each read from the file once. Several threads may ask.
+/// Tensors of attributes, each read from the file once, or once for each device where it is large. Several threads may ask.
 class Constants {
  public:
   Constants(const ModelFile& file, bool f64_as_f32) : file_(file), f64_as_f32_(f64_as_f32) {}
@@ -36,6 +36,7 @@ class Constants {
   const bool f64_as_f32_;
   std::mutex mutex_;
   std::map<const void*, RunValue> known_;
+  std::vector<std::pair<Device, std::map<const void*, RunValue>>> large_;  ///< by the device where they are
 };
 
 /// What all graphs of one run share.
@@ -64,6 +65,11 @@ class Runner {
   /// An attribute of the function that is running; null: there is none.
   const Attribute* attribute_of_function(std::string_view name) const;
   Constants& constants() const { return constants_; }
+  /// What the module holds of a tensor in the file; nothing: it is a constant.
+  RunValue held(const TensorData& data) const {
+    const auto found = held_.find(&data);
+    return found == held_.end() ? RunValue() : found->second;
+  }
   /// The type that stands for `type` here.
   ElementType stored(ElementType type) const { return type == ElementType::f64 && options_.f64_as_f32 ? ElementType::f32 : type; }
 

@@ -1,12 +1,14 @@
 // What a name of an ONNX graph stands for while the graph runs.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn/parameter.h"
 #include "clnet/tensor.h"
@@ -42,13 +44,16 @@ class RunValue {
 
   ElementType type() const { return type_; }
   const Shape& shape() const { return host_ ? host_->shape : tensor_.shape(); }
-  /// On the device; made from the host's copy at the first call, once for all copies of the value. Throws Error for a sequence,
-  /// and for nothing.
+  /// On the device; made from the host's copy at the first call on the current device, once for all copies of the value. Throws
+  /// Error for a sequence, and for nothing.
   const Tensor& tensor() const {
     if (tensor_.defined()) return tensor_;
     if (!host_) throw Error(sequence_ ? "a sequence is where a tensor is needed" : "there is no value where a tensor is needed");
-    std::call_once(made_->once, [this] { made_->tensor = to_tensor(*host_); });
-    return made_->tensor;
+    const auto device = Device::current();
+    const std::lock_guard lock(made_->mutex);
+    for (const auto& [where, tensor] : made_->tensors)
+      if (where == device) return tensor;
+    return made_->tensors.emplace_back(device, to_tensor(*host_)).second;
   }
   /// Null: not on the host.
   const std::shared_ptr<const HostTensor>& host() const { return host_; }
@@ -62,8 +67,8 @@ class RunValue {
   ElementType type_ = ElementType::undefined;
   bool constant_ = false;
   struct Made {
-    std::once_flag once;
-    Tensor tensor;
+    std::mutex mutex;
+    std::list<std::pair<Device, Tensor>> tensors;
   };
   std::shared_ptr<const HostTensor> host_;
   std::shared_ptr<Made> made_;

@@ -94,7 +94,7 @@ class Builder {
     }
     protozero::pbf_writer writer(tensor);
     writer.add_int32(1, static_cast<std::int32_t>(type));
-    writer.add_message(2, shape);
+    if (!extents.empty()) writer.add_message(2, shape);  // else of any rank
     protozero::pbf_writer(kind).add_message(1, tensor);
     protozero::pbf_writer named(message);
     named.add_string(1, name);

@@ -6,17 +6,14 @@
 #include "clnet/clnet.h"
 #include "clnet/onnx.h"
 #include "tests/onnx/builder.h"
+#include "tests/onnx/one_node.h"
+#include "tests/support/second_device.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
 using namespace clnet::test;
 
 namespace {
-
-onnx::Model loaded(const Builder& builder, std::int64_t opset = 18, const onnx::LoadOptions& options = {}) {
-  const Folder folder;
-  return onnx::load(folder.write("model.onnx", builder.model(opset)), options);
-}
 
 /// Two layers: relu(x W + b), then Gemm with a transposed weight.
 Builder perceptron() {
@@ -44,7 +41,7 @@ std::vector<double> perceptron_of(double x0, double x1) {
 }  // namespace
 
 TEST_CASE("a network of matrix products gives what it is made of") {
-  auto model = loaded(perceptron());
+  auto model = loaded(perceptron(), 18);
   CHECK(model.missing_operators().empty());
   REQUIRE(model.inputs().size() == 1);
   CHECK(model.inputs()[0].name == "x");
@@ -60,7 +57,7 @@ TEST_CASE("a network of matrix products gives what it is made of") {
 }
 
 TEST_CASE("initializers are parameters under their names, which train and are saved") {
-  auto model = loaded(perceptron());
+  auto model = loaded(perceptron(), 18);
   std::vector<std::string> names;
   for (const auto& [name, parameter] : model.parameters()) names.push_back(name);
   CHECK(names == std::vector<std::string>{"first.weight", "first.bias", "second.weight", "second.bias"});
@@ -71,7 +68,7 @@ TEST_CASE("initializers are parameters under their names, which train and are sa
   std::vector<float> losses;
   for (int i = 0; i < 5; ++i) losses.push_back(sgd.step(mse_loss(model(x), target)).item<float>());
   CHECK(losses.back() < 0.5F * losses.front());
-  auto other = loaded(perceptron());
+  auto other = loaded(perceptron(), 18);
   other.load_state_dict(model.state_dict());
   CHECK(equal(other(x), model(x)));
   other.load_state_dict(before);
@@ -79,7 +76,7 @@ TEST_CASE("initializers are parameters under their names, which train and are sa
 }
 
 TEST_CASE("copies share parameters, clones have their own") {
-  auto model = loaded(perceptron());
+  auto model = loaded(perceptron(), 18);
   auto copy = model;
   auto clone = nn::clone(model);
   const Tensor x = Tensor::from({1.0F, 2.0F}, {1, 2});
@@ -99,7 +96,7 @@ TEST_CASE("shapes are computed on the host, so that a network with them compiles
   b.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "zero"}, {"batch"}).node("Unsqueeze", {"batch", "axis"}, {"one"});
   b.node("Concat", {"one", "rest"}, {"wanted"}, {attribute("axis", std::int64_t{0})});
   b.node("Reshape", {"x", "wanted"}, {"y"});
-  auto model = loaded(b);
+  auto model = loaded(b, 18);
   CHECK(model.parameters().empty());
   CHECK(model.buffers().empty());
   auto compiled = compile([&](const Tensor& x) { return model(x); });
@@ -115,7 +112,7 @@ TEST_CASE("a condition chooses a branch when the network runs") {
   b.node("ReduceSum", {"x"}, {"sum"}, {attribute("keepdims", std::int64_t{0})}).node("Greater", {"sum", "limit"}, {"positive"});
   b.node("If", {"positive"}, {"y"},
          {graph_attribute("then_branch", twice.graph()), graph_attribute("else_branch", half.graph())});
-  auto model = loaded(b);
+  auto model = loaded(b, 18);
   CHECK(model(Tensor::from({1.0F, 2.0F})).to_vector<float>() == std::vector<float>{2, 4});
   CHECK(model(Tensor::from({-1.0F, -2.0F})).to_vector<float>() == std::vector<float>{-0.5F, -1});
 }
@@ -130,7 +127,7 @@ TEST_CASE("a loop runs as often as data say, carries values and collects outputs
   body.output("more", Type::boolean).output("next").output("told");
   b.input("x").output("last").output("sums").initializer("most", {}, {10}, Type::i64);
   b.node("Loop", {"most", "", "x"}, {"last", "sums"}, {graph_attribute("body", body.graph())});
-  auto model = loaded(b);
+  auto model = loaded(b, 18);
   const auto outputs = model.run({Tensor::from({2.0F, 1.0F})});
   CHECK(outputs[0].to_vector<float>() == std::vector<float>{256, 1});
   CHECK(outputs[1].to_vector<float>() == std::vector<float>{5, 17, 257});
@@ -149,7 +146,7 @@ TEST_CASE("a scan carries a state over slices") {
   b.input("start").input("x").output("total").output("sums");
   b.node("Scan", {"start", "x"}, {"total", "sums"},
          {graph_attribute("body", body.graph()), attribute("num_scan_inputs", std::int64_t{1})});
-  auto model = loaded(b);
+  auto model = loaded(b, 18);
   const auto outputs = model.run({zeros({2}), Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {3, 2})});
   CHECK(outputs[0].to_vector<float>() == std::vector<float>{9, 12});
   CHECK(outputs[1].to_vector<float>() == std::vector<float>{1, 2, 4, 6, 9, 12});
@@ -188,7 +185,7 @@ TEST_CASE("integers of 16 bits and without a sign wrap around") {
   Builder b;
   b.input("x", Type::u16).initializer("more", {2}, {1, 1000}, Type::u16).output("y", Type::u16);
   b.node("Add", {"x", "more"}, {"y"});
-  auto model = loaded(b);
+  auto model = loaded(b, 18);
   onnx::Value x(Tensor::from({65535, 65000}));
   const auto y = model.run_values({x});
   CHECK(y[0].type == "uint16");
@@ -203,4 +200,97 @@ TEST_CASE("tensors in files keep ONNX's types") {
   const auto read = onnx::load_tensor(folder / "t.pb");
   CHECK(read.type == "uint16");
   CHECK(read.tensor.to_vector<int>() == std::vector<int>{1, 65535});
+}
+
+TEST_CASE("constants that feed weights are parameters, in branches, too") {
+  const auto weight = [](const std::vector<double>& values) {
+    return attribute_of("value", 4, [&](auto& writer) {
+      writer.add_message(5, onnx::write_tensor(HostTensor::of(Type::f32, {2, 2}, values), ""));
+    });
+  };
+  Builder yes, no, b;
+  yes.node("Constant", {}, {"w"}, {weight({1, 2, 3, 4})}).node("MatMul", {"x", "w"}, {"a"}).output("a");
+  no.node("Constant", {}, {"v"}, {weight({4, 3, 2, 1})}).node("MatMul", {"x", "v"}, {"c"}).output("c");
+  b.input("go", Type::boolean).input("x").output("y");
+  b.node("If", {"go"}, {"y"}, {graph_attribute("then_branch", yes.graph()), graph_attribute("else_branch", no.graph())});
+  auto model = loaded(b, 18);
+  CHECK(model.parameters().size() == 2);
+  model.parameter("w").set(Tensor::from({2.0F, 0.0F, 0.0F, 2.0F}, {2, 2}));
+  const Tensor x = Tensor::from({1.0F, 3.0F}, {1, 2});
+  const auto run = [&](bool go) { return model.run({full({}, go, Dtype::boolean), x})[0]; };
+  CHECK(run(true).to_vector<int>() == std::vector<int>{2, 6});
+  CHECK(run(false).to_vector<int>() == std::vector<int>{10, 6});
+  CHECK(gradients(sum(run(true)), {model.parameter("w").value()})[0].to_vector<int>() == std::vector<int>{1, 1, 3, 3});
+}
+
+TEST_CASE("inputs have the declared extents, and a name stands for one extent") {
+  Builder b;
+  b.input("a", Type::f32, {-1, 3}).input("c", Type::f32, {-1, 1}).output("y").node("Add", {"a", "c"}, {"y"});
+  auto model = loaded(b, 18);
+  CHECK(model.run({ones({2, 3}), ones({2, 1})})[0].shape() == Shape{2, 3});
+  const auto reason = [&](const Shape& first, const Shape& second) {
+    try {
+      model.run({ones(first), ones(second)});
+    } catch (const ShapeError& error) {
+      const std::string text = error.what();
+      return text.substr(text.find(": ") + 2);
+    }
+    return std::string();
+  };
+  CHECK(reason({2, 4}, {2, 1}) == "input \"a\" is [2, 4], the network wants 3 in dimension 1");
+  CHECK(reason({3}, {2, 1}) == "input \"a\" is [3], the network wants 2 dimensions");
+  CHECK(reason({2, 3}, {1, 1}) == "input \"c\" is [1, 1], and \"n\" of another input is 2");
+}
+
+TEST_CASE("a network runs on the device of its inputs and parameters, whichever ran it before") {
+  Builder b;
+  const std::vector<double> many(5000, 2.0);
+  b.initializer("w", {2, 2}, {1, 0, 0, 1}).initializer("half", {}, {0.5}).initializer("axis", {1}, {0}, Type::i64);
+  b.input("x").output("y").output("z");
+  const auto table = attribute_of(
+      "value", 4, [&](auto& writer) { writer.add_message(5, onnx::write_tensor(HostTensor::of(Type::f32, {5000}, many), "")); });
+  b.node("Constant", {}, {"table"}, {table}).node("MatMul", {"x", "w"}, {"p"}).node("Mul", {"p", "half"}, {"y"});
+  b.node("ReduceSum", {"y"}, {"s"}, {attribute("keepdims", std::int64_t{0})}).node("Mul", {"table", "s"}, {"z"});
+  auto model = loaded(b, 18);
+  const auto check = [&](const Tensor& x) {
+    const auto outputs = model.run({x});
+    CHECK(outputs[0].to_vector<float>() == std::vector<float>{1, 2});
+    CHECK(outputs[1].to_vector<float>() == std::vector<float>(5000, 6));
+    return outputs[0].device();
+  };
+  const auto first = Device::current(), second = second_device();
+  const Tensor x = Tensor::from({2.0F, 4.0F}, {1, 2});
+  CHECK(check(copy_to(x, first)) == first);
+  model.to(second);
+  CHECK(check(copy_to(x, second)) == second);
+  {
+    const DeviceScope scope(second);
+    CHECK(check(Tensor::from({2.0F, 4.0F}, {1, 2})) == second);
+  }
+  model.to(first);
+  CHECK(check(copy_to(x, first)) == first);
+}
+
+TEST_CASE("files of optional values have a tensor, a sequence or nothing") {
+  const Folder folder;
+  onnx::ValueInfo info;
+  info.is_optional = true;
+  const auto tensor = onnx::write_tensor(HostTensor::of(Type::i64, {2}, std::vector<std::int64_t>{3, 4}), "");
+  const auto file = [&](int kind, int field, const std::string& message) {
+    std::string bytes;
+    protozero::pbf_writer writer(bytes);
+    writer.add_int32(2, kind);
+    if (field > 0) writer.add_message(static_cast<protozero::pbf_tag_type>(field), message);
+    return onnx::load_value(folder.write("value.pb", bytes), info);
+  };
+  const auto some = file(1, 3, tensor);
+  CHECK(some.type == "int64");
+  CHECK(some.tensor.to_vector<int>() == std::vector<int>{3, 4});
+  std::string sequence;
+  protozero::pbf_writer(sequence).add_message(3, tensor);
+  const auto all = file(3, 5, sequence);
+  REQUIRE(all.is_sequence);
+  CHECK(all.elements.size() == 1);
+  CHECK_FALSE(file(1, 0, {}).tensor.defined());
+  CHECK_THROWS_WITH(file(4, 6, {}), Catch::Contains("the optional value is neither a tensor nor a sequence of such"));
 }
