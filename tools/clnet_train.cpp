@@ -16,6 +16,7 @@
 #include "lib/base/os/terminal.h"
 #include "tools/clnet_train_data.h"
 #include "tools/clnet_train_log.h"
+#include "tools/clnet_train_onnx.h"
 #include "tools/clnet_train_options.h"
 #include "tools/clnet_train_report.h"
 #include "tools/clnet_train_text.h"
@@ -165,20 +166,32 @@ int run(const TrainOptions& o) {
     return 0;
   }
   require_writable("--save", o.save);
+  if (!o.export_file.empty()) require_writable("--export", o.export_file);
   if (!o.plot.empty()) require_writable("--plot", o.plot);
   if (!o.csv.empty()) require_writable("--csv", o.csv);
   if (!o.trace.empty()) require_writable("--trace", o.trace);
   std::error_code ignored;
   if (!o.log.empty() && !fs::is_character_file(o.log, ignored) && !fs::is_fifo(o.log, ignored)) require_writable("--log", o.log);
-  const auto sets = tools::load_data(o);
+  std::shared_ptr<tools::OnnxClassifier> classifier;
+  manual_seed(o.seed);
+  if (!o.file.empty()) classifier = std::make_shared<tools::OnnxClassifier>(o);
+  const auto sets = classifier ? tools::load_data(o, classifier->image()) : tools::load_data(o);
   if (!sets.class_names.empty()) require_writable("--sheet", o.sheet);
   const auto& alphabet = sets.alphabet;
   if (!alphabet.empty()) tools::prompt_of(o, alphabet);  // tells of a wrong one before training
 
-  manual_seed(o.seed);
-  const auto model = models::make(o.model, sets.sample_shape, sets.classes);
+  std::shared_ptr<nn::Module> model = classifier;
+  if (classifier) {
+    classifier->expect(sets.sample_shape, sets.classes);
+  } else {
+    manual_seed(o.seed);
+    model = models::make(o.model, sets.sample_shape, sets.classes);
+  }
+  // What is saved has the names of the file.
+  nn::Module& network = classifier ? classifier->network() : *model;
   auto* writer = dynamic_cast<models::LanguageModel*>(model.get());
-  if (!o.init.empty()) load_weights(*model, o.init, alphabet);
+  if (!o.init.empty()) load_weights(network, o.init, alphabet);
+  tools::freeze(o, network, classifier ? classifier->network().head() : std::vector<std::string>{});
 
   const auto epoch_length = (sets.train->size() + o.batch_size - 1) / o.batch_size;
   std::int64_t total = o.epochs || !o.steps ? o.epochs.value_or(5) * epoch_length : *o.steps;
@@ -243,6 +256,8 @@ int run(const TrainOptions& o) {
                   o.schedule == "one-cycle" ? "up to" : "of", *tools::optimizer_options(o).learning_rate, o.batch_size, total,
                   epochs, epochs == 1 ? "epoch" : "epochs", device.info().name));
 
+  if (classifier && !classifier->note().empty()) say(classifier->note());
+
   const auto start = std::chrono::steady_clock::now();
   Trace trace(device, o.trace);
   const auto result = train::fit(*model, *sets.train, fit);
@@ -255,7 +270,7 @@ int run(const TrainOptions& o) {
   }
 
   if (average) average->apply_to_module();
-  io::save_safetensors(o.save, model->state_dict(), tools::metadata_of(o.model, alphabet));
+  io::save_safetensors(o.save, network.state_dict(), tools::metadata_of(o.model, alphabet));
   if (!o.plot.empty()) draw(o, sets, curves, epoch_length);
   if (result.interrupted) {
     say(fmt::format("interrupted after step {}; weights saved to {}", result.steps, o.save));
@@ -274,6 +289,13 @@ int run(const TrainOptions& o) {
     for (const auto& line : tools::write_sheet(o.sheet, predictions, *pictures)) say(line);
   }
   say(fmt::format("weights saved to {}", o.save));
+  if (!o.export_file.empty()) {
+    if (classifier)
+      classifier->write(o);
+    else
+      tools::export_model(o, *model, sets.sample_shape);
+    say(fmt::format("network written to {}", o.export_file));
+  }
   trace.complete();
   return 0;
 }

@@ -90,9 +90,12 @@ void measure(const data::Images& images, data::ImageOptions& options) {
   }
 }
 
-TrainData of_images(const TrainOptions& o) {
+TrainData of_images(const TrainOptions& o, const Shape& image) {
   const fs::path folder = o.data;
   data::ImageOptions options{.height = *o.image_size, .width = *o.image_size};
+  if (image[0]) options.channels = image[0];
+  if (image[1]) options.height = image[1];
+  if (image[2]) options.width = image[2];
   const auto held_out = test_folder(folder);
   std::error_code code;
   const bool is_split = held_out && fs::is_directory(folder / "train", code);
@@ -122,7 +125,7 @@ TrainData of_images(const TrainOptions& o) {
 
 }  // namespace
 
-TrainData load_data(const TrainOptions& o) {
+TrainData load_data(const TrainOptions& o, const Shape& image) {
   std::error_code code;
   const bool writes = models::is_language_model(o.model);
   const bool file = fs::is_regular_file(o.data, code);
@@ -133,7 +136,7 @@ TrainData load_data(const TrainOptions& o) {
   if (writes)
     return in_memory(data::load_text(o.data, data::Split::train, *o.context),
                      data::load_text(o.data, data::Split::test, *o.context), o);
-  if (is_of_images(o.data)) return of_images(o);
+  if (is_of_images(o.data)) return of_images(o, image);
   if (o.chosen_sheet) throw FileError(fmt::format("--sheet: {} is no folder of image files by class", o.data));
   if (o.augment) throw FileError(fmt::format("--augment: {} is no folder of image files by class", o.data));
   auto train = load_set(o.data, data::Split::train), test = load_set(o.data, data::Split::test);

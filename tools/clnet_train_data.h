@@ -27,7 +27,7 @@ struct TrainData {
   std::int64_t per_sample() const { return is_text() ? sample_shape[0] : 1; }
 };
 
-/// What --data names. Throws FileError.
-TrainData load_data(const TrainOptions& options);
+/// What --data names. Image files become `image`, {channels, height, width}, where its extents are not 0. Throws FileError.
+TrainData load_data(const TrainOptions& options, const Shape& image = {0, 0, 0});
 
 }  // namespace clnet::tools

@@ -71,6 +71,17 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
           ""};
 }
 
+bool is_onnx(const std::string& model) { return std::filesystem::path(model).extension() == ".onnx"; }
+
+CLI::Validator model() {
+  return {[](std::string& text) -> std::string {
+            const auto names = models::names();
+            if (is_onnx(text) || std::find(names.begin(), names.end(), text) != names.end()) return {};
+            return fmt::format("'{}' is not one of {}, nor a file that ends in .onnx", text, fmt::join(names, ", "));
+          },
+          ""};
+}
+
 CLI::Validator not_empty(const char* wanted = "a name") {
   return {[=](std::string& text) { return text.empty() ? fmt::format("{} is needed, got nothing", wanted) : ""; }, ""};
 }
@@ -116,7 +127,8 @@ void define(CLI::App& app, TrainOptions& o) {
          "none: pixels from 0 to 1; mean-std: minus the training set's mean, by its deviation, per channel (default: none)")
       ->check(one_of({"none", "mean-std"}));
   option(group, "--image-size", o.image_size, "N",
-         "of a folder of image files: pixels of each side (default: 224 for resnet18, resnet50, vgg16 and mobilenetv2, else 32)")
+         "of a folder of image files: pixels of each side (default: what an ONNX file says, else 224 for it and for resnet18, "
+         "resnet50, vgg16 and mobilenetv2, else 32)")
       ->check(count(4096));
   app.add_flag("--augment", o.augment, "of a folder of image files: random cuts, mirroring and light in training")->group(group);
   option(group, "--workers", o.workers, "N", "threads that make batches (default: 1; of a folder of image files, one per core)")
@@ -127,10 +139,24 @@ void define(CLI::App& app, TrainOptions& o) {
   app.add_flag("--no-shuffle", o.no_shuffle, "take the samples in the files' order in every epoch")->group(group);
 
   group = "Model";
-  option(group, "--model", o.model, "NAME",
-         "mlp, keras-cnn, cnn, lenet5, resnet20, resnet18, resnet50, vgg16 or mobilenetv2 (default: cnn); of text char-lstm or "
-         "char-gpt (default: char-gpt)")
-      ->check(one_of(models::names()));
+  option(
+      group, "--model", o.model, "NAME|FILE",
+      "mlp, keras-cnn, cnn, lenet5, resnet20, resnet18, resnet50, vgg16 or mobilenetv2 (default: cnn); of text char-lstm or "
+      "char-gpt (default: char-gpt); or a classifier of images in a file that ends in .onnx, whose input says the images' size")
+      ->check(model());
+  app.add_flag("--freeze-statistics", o.freeze_statistics,
+               "of an ONNX file: batch norm normalizes by the file's statistics, and keeps them")
+      ->group(group);
+  option(group, "--replace-head", o.replace_head, "CLASSES",
+         "of an ONNX file: a fresh last linear layer with so many outputs, for other classes than the file's")
+      ->check(count(1'000'000));
+  app.add_option("--freeze", o.freeze,
+                 "do not train parameters of these names; * stands for any characters, ? for one; may be given several times; a "
+                 "fresh head is trained anyway")
+      ->type_name("PATTERN")
+      ->group(group)
+      ->allow_extra_args(false)
+      ->check(not_empty());
   option(group, "--init", o.init, "FILE", "start from these weights (safetensors; names and shapes must be the model's)")
       ->check(not_empty());
 
@@ -141,7 +167,7 @@ void define(CLI::App& app, TrainOptions& o) {
       ->check(one_of(optim::names()));
   option(group, "--lr", o.learning_rate, "RATE",
          "learning rate, of one-cycle the highest (default: what suits the optimizer and the schedule; for adam 0.004 with "
-         "one-cycle, else 0.001)")
+         "one-cycle, else 0.001; a tenth of that for an ONNX file, which was trained before)")
       ->check(number(0, false));
   option(group, "--schedule", o.schedule, "NAME",
          "how the rate changes: constant; step: by a tenth every --decay-steps; cosine: down to 0; one-cycle: up for 30 % of the "
@@ -195,6 +221,7 @@ void define(CLI::App& app, TrainOptions& o) {
   group = "Output";
   option(group, "--save", o.save, "FILE", "where the trained weights go (safetensors; default: clnet-MODEL.safetensors)")
       ->check(not_empty());
+  option(group, "--export", o.export_file, "FILE", "write the trained network as an ONNX file, too")->check(not_empty());
   auto* checkpoint = option(group, "--checkpoint", o.checkpoint, "DIR",
                             "keep a checkpoint in this folder, written after every epoch and at Ctrl-C")
                          ->check(not_empty());
@@ -225,13 +252,42 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
-  for (const char* name :
-       {"--image-size",   "--augment",     "--workers",      "--data",           "--normalize", "--batch-size",
-        "--context",      "--no-shuffle",  "--epochs",       "--steps",          "--optimizer", "--lr",
-        "--schedule",     "--decay-steps", "--warmup-steps", "--momentum",       "--nesterov",  "--cycle-momentum",
-        "--weight-decay", "--clip-norm",   "--precision",    "--early-stopping", "--save",      "--checkpoint",
-        "--log",          "--plot",        "--trace",        "--tensorboard",    "--csv",       "--metrics",
-        "--ema",          "--accumulate",  "--sheet"})
+  for (const char* name : {"--image-size",
+                           "--augment",
+                           "--workers",
+                           "--data",
+                           "--normalize",
+                           "--batch-size",
+                           "--context",
+                           "--no-shuffle",
+                           "--epochs",
+                           "--steps",
+                           "--optimizer",
+                           "--lr",
+                           "--schedule",
+                           "--decay-steps",
+                           "--warmup-steps",
+                           "--momentum",
+                           "--nesterov",
+                           "--cycle-momentum",
+                           "--weight-decay",
+                           "--clip-norm",
+                           "--precision",
+                           "--early-stopping",
+                           "--save",
+                           "--checkpoint",
+                           "--log",
+                           "--plot",
+                           "--trace",
+                           "--tensorboard",
+                           "--csv",
+                           "--metrics",
+                           "--ema",
+                           "--accumulate",
+                           "--sheet",
+                           "--freeze",
+                           "--freeze-statistics",
+                           "--replace-head"})
     sample->excludes(app.get_option(name));
 }
 
@@ -240,11 +296,19 @@ void complete(TrainOptions& o) {
   std::error_code ignored;
   if (o.model.empty() && (!o.sample || o.init.empty()))
     o.model = o.sample || std::filesystem::is_regular_file(o.data, ignored) ? "char-gpt" : "cnn";
+  auto name = o.model;
+  if (is_onnx(o.model)) {
+    o.file = o.model;
+    const std::filesystem::path path = o.file;
+    o.model = path.filename().string();
+    name = path.stem().string();
+  }
   if (o.batch_size == 0) o.batch_size = models::is_language_model(o.model) ? 32 : 128;
-  const bool is_large = o.model == "resnet18" || o.model == "resnet50" || o.model == "vgg16" || o.model == "mobilenetv2";
+  const bool is_large =
+      !o.file.empty() || o.model == "resnet18" || o.model == "resnet50" || o.model == "vgg16" || o.model == "mobilenetv2";
   o.chosen_image_size = o.image_size.has_value();
   if (!o.image_size) o.image_size = is_large ? 224 : 32;
-  if (o.save.empty()) o.save = fmt::format("clnet-{}.safetensors", o.model);
+  if (o.save.empty()) o.save = fmt::format("clnet-{}.safetensors", name);
   o.chosen_sheet = !o.sheet.empty();
   if (!o.chosen_sheet) {
     const std::filesystem::path save = o.save;
@@ -254,7 +318,8 @@ void complete(TrainOptions& o) {
 
 /// Two of the files that are written, if they are one: the later would replace the earlier.
 std::string file_of_two(const TrainOptions& o) {
-  const std::array<std::pair<const char*, const std::string*>, 7> files{{{"--save", &o.save},
+  const std::array<std::pair<const char*, const std::string*>, 8> files{{{"--save", &o.save},
+                                                                         {"--export", &o.export_file},
                                                                          {"--checkpoint", &o.checkpoint},
                                                                          {"--log", &o.log},
                                                                          {"--csv", &o.csv},
@@ -307,6 +372,8 @@ std::string contradiction(const TrainOptions& o) {
   if (o.top_p && *o.top_p > 1) return fmt::format("--top-p: {} is above 1", *o.top_p);
   if (o.top_p && !writes) return fmt::format("--top-p: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (const auto shared = file_of_two(o); !shared.empty()) return shared;
+  if (o.replace_head && o.file.empty()) return fmt::format("--replace-head: is for ONNX files, not for {}", o.model);
+  if (o.freeze_statistics && o.file.empty()) return fmt::format("--freeze-statistics: is for ONNX files, not for {}", o.model);
   if (o.augment && writes) return fmt::format("--augment: is for images, not for {}", o.model);
   if (o.chosen_image_size && writes) return fmt::format("--image-size: is for images, not for {}", o.model);
   if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
@@ -324,6 +391,9 @@ constexpr UsualRate usual_rates[] = {
     {"radam", 0.001, 0.004},   {"adamax", 0.002, 0.008}, {"lamb", 0.002, 0.01},   {"lion", 0.0001, 0.0004},
     {"rmsprop", 0.001, 0.001}, {"adagrad", 0.01, 0.02},  {"adadelta", 1, 1},      {"adafactor", 0.01, 0.01}};
 
+/// A network that was trained before takes smaller steps.
+constexpr double slower_for_files = 10;
+
 double usual_rate(const std::string& optimizer, bool one_cycle) {
   const auto found = std::find_if(std::begin(usual_rates), std::end(usual_rates),
                                   [&](const auto& usual) { return optimizer == usual.optimizer; });
@@ -338,6 +408,8 @@ constexpr const char* examples = R"(Examples:
       a folder with the four MNIST files
   clnet-train --data flowers --model resnet18 --augment
       a folder with a folder of photographs per class
+  clnet-train --data flowers --model resnet18.onnx --replace-head 5 --freeze 'layer1.*' --freeze 'layer2.*'
+      the same with a network from elsewhere, of which only the last layers are trained
   clnet-train --optimizer sgd --momentum 0.9 --schedule cosine --lr 0.05
   clnet-train --checkpoint run1 --checkpoint-steps 200 --log run1.jsonl
   clnet-train --checkpoint run1 --checkpoint-steps 200 --log run1.jsonl --resume
@@ -379,7 +451,8 @@ std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
 }
 
 optim::NamedOptions optimizer_options(const TrainOptions& o) {
-  return {.learning_rate = o.learning_rate.value_or(usual_rate(o.optimizer, o.schedule == "one-cycle")),
+  const double usual = usual_rate(o.optimizer, o.schedule == "one-cycle") / (o.file.empty() ? 1 : slower_for_files);
+  return {.learning_rate = o.learning_rate.value_or(usual),
           .momentum = o.momentum,
           .nesterov = o.nesterov,
           .weight_decay = o.weight_decay,

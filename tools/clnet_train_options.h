@@ -19,6 +19,10 @@ struct TrainOptions {
   std::optional<std::int64_t> context;     ///< given, after parse()
 
   std::string model, init;  ///< model: empty where a file of weights says it
+  std::string file;         ///< an ONNX file, whose name is the model's; empty: a model of the library. Given, after parse()
+  std::vector<std::string> freeze;
+  std::int64_t replace_head = 0;  ///< 0: not
+  bool freeze_statistics = false;
 
   std::optional<std::int64_t> epochs, steps;
   std::int64_t batch_size = 0;
@@ -34,7 +38,7 @@ struct TrainOptions {
   std::int64_t accumulate = 1;
   std::uint64_t seed = 1;
 
-  std::string save, checkpoint, log, tensorboard, csv, plot, trace;
+  std::string save, export_file, checkpoint, log, tensorboard, csv, plot, trace;
   std::string sheet;          ///< given, after parse()
   bool chosen_sheet = false;  ///< on the command line
   std::int64_t checkpoint_steps = 0;

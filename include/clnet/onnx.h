@@ -51,6 +51,15 @@ struct LoadOptions {
   bool f64_as_f32 = false;  ///< computes in f32 what the file has in double
   /// Batch norm normalizes by the file's statistics in training, too, and leaves them as they are.
   bool freeze_statistics = false;
+  /// Not 0: the last linear layer (a Gemm, a MatMul with an Add, or a 1x1 Conv) is replaced by a fresh one with so many outputs,
+  /// for other classes than the file's. It begins as nn::Linear does. Throws Error where there is no such layer.
+  std::int64_t replace_head = 0;
+  /// A Softmax or LogSoftmax that gives the first output is left out, so that cross_entropy() can take it.
+  bool logits = false;
+  /// A Reshape to a batch of the size that the file declares takes batches of any size.
+  bool free_batch = false;
+  /// Floating constants of nodes that have more than one element are parameters, too: some programs write no initializers.
+  bool train_constants = false;
 };
 
 /// A network from an ONNX file. Initializers are parameters under their own names, where dots make groups as in PyTorch's
@@ -71,6 +80,10 @@ class CLNET_API Model : public nn::Module {
   std::int64_t ir_version() const;
   const std::vector<std::pair<std::string, std::int64_t>>& opsets() const;
   const std::string& producer() const;
+  /// Softmax or LogSoftmax, where one gives the file's first output; else empty. LoadOptions::logits leaves it out.
+  const std::string& last_softmax() const;
+  /// The names of the parameters that LoadOptions::replace_head made.
+  const std::vector<std::string>& head() const;
   /// How many nodes there are of each operator, by name.
   std::vector<std::pair<std::string, std::int64_t>> operators() const;
 
@@ -108,5 +121,39 @@ CLNET_API Value load_tensor(const std::filesystem::path& path, bool sequence = f
 CLNET_API Value load_value(const std::filesystem::path& path, const ValueInfo& info);
 /// Writes a TensorProto, or a SequenceProto of tensors.
 CLNET_API void save_tensor(const std::filesystem::path& path, const Value& value, const std::string& name = {});
+
+/// How save() writes a network.
+struct SaveOptions {
+  int opset = 18;  ///< the operator set of ONNX, 18 to 26
+  /// Extent 0 of the inputs, as the first example has it, becomes the name "batch" where the graph serves every batch. Otherwise
+  /// the examples' extents are fixed.
+  bool dynamic_batch = true;
+  std::vector<std::string> input_names = {};   ///< empty: those of an onnx::Model, otherwise "input", "input_1", ...
+  std::vector<std::string> output_names = {};  ///< empty: those of an onnx::Model, otherwise "output", "output_1", ...
+  std::vector<std::pair<std::string, std::string>> metadata = {};  ///< keys and values for the file's metadata_props
+};
+
+/// From tensors to tensors, as compile() has it.
+using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+
+/// Writes `module`, as it computes `examples` in inference, as an ONNX file. Of the examples only shapes and dtypes count. A
+/// module takes one, a Model all its inputs. Parameters and buffers are initializers under their names, read or not. load() gives
+/// a module with the same ones.
+///
+/// Functions with an operator of ONNX become that operator, also where clnet makes them up of others: Gelu from operator set 20
+/// on, BatchNormalization, LSTM. What does not depend on inputs or parameters is computed and becomes a constant.
+///
+/// Whether the batch is free is found by building the graph for three batches: extents and constants may grow evenly with it. The
+/// module is called with tensors without values: reading them throws Error.
+///
+/// Throws Unsupported, with the operation and the layer, for random or training-only operations and those that ONNX lacks; Error
+/// for options that do not fit; FileError where the file cannot be written, or would be larger than 2 GiB. Nothing is written
+/// then.
+CLNET_API void save(nn::Module& module, const std::vector<Tensor>& examples, const std::filesystem::path& path,
+                    const SaveOptions& options = {});
+/// The same for a function. Parameters and buffers of `parameters`, which is in inference mode meanwhile, keep their names; null:
+/// there are none. Other tensors that it reads are constants.
+CLNET_API void save(const Function& function, const std::vector<Tensor>& examples, const std::filesystem::path& path,
+                    const SaveOptions& options = {}, nn::Module* parameters = nullptr);
 
 }  // namespace clnet::onnx

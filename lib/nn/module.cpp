@@ -9,6 +9,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/base/pattern.h"
 #include "lib/graph/scope.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
@@ -255,6 +256,18 @@ std::int64_t Module::parameter_count() const {
 
 void Module::freeze(bool on) {
   for (auto& [name, parameter] : parameters()) parameter.freeze(on);
+}
+
+void Module::freeze_matching(const std::string& pattern, bool on) {
+  bool found = false;
+  std::vector<std::string> names;
+  for (auto& [name, parameter] : parameters()) {
+    names.push_back(name);
+    if (!matches_pattern(name, pattern)) continue;
+    found = true;
+    parameter.freeze(on);
+  }
+  if (!found) throw Error(fmt::format("module: no parameter matches '{}'{}", pattern, instead(names)));
 }
 
 Parameter Module::add_parameter(const std::string& name, const Tensor& value) { return add_parameter(name, Parameter(value)); }

@@ -168,8 +168,9 @@ struct FunctionInfo {
 /// ModelProto. Copies share the bytes that the texts point into.
 struct ModelFile {
   std::shared_ptr<const std::string> bytes;
-  std::string name;              ///< the path, for errors
-  std::filesystem::path folder;  ///< of external data
+  std::vector<std::shared_ptr<const std::string>> added = {};  ///< of tensors that took the place of some in the file
+  std::string name;                                            ///< the path, for errors
+  std::filesystem::path folder;                                ///< of external data
   std::int64_t ir_version = 0;
   std::vector<Opset> opsets;
   std::string_view producer, producer_version;

@@ -12,6 +12,7 @@
 #include "lib/base/input_file.h"
 #include "lib/exec/collect/copy.h"
 #include "lib/graph/capture.h"
+#include "lib/onnx/adapt.h"
 #include "lib/onnx/program.h"
 #include "lib/onnx/runner.h"
 
@@ -84,7 +85,28 @@ struct Roles {
   }
 };
 
-Place place_of(const TensorData& data, const std::set<Role>& roles) {
+/// What save() wrote about initializers: which are parameters, and which are buffers.
+struct SavedNames {
+  std::set<std::string_view> parameters, buffers;
+  bool known = false;  ///< whether it wrote the file: other initializers are constants
+
+  explicit SavedNames(const ModelFile& file) {
+    for (const auto& [key, value] : file.metadata) {
+      auto* names = key == "clnet.parameters" ? &parameters : key == "clnet.buffers" ? &buffers : nullptr;
+      known = known || names;
+      for (auto rest = value; names && !rest.empty();) {
+        const auto end = std::min(rest.find('\n'), rest.size());
+        names->insert(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+      }
+    }
+  }
+};
+
+Place place_of(const TensorData& data, const std::set<Role>& roles, const SavedNames& saved) {
+  if (saved.parameters.contains(data.name) && is_floating(data.type)) return Place::parameter;
+  if (saved.buffers.contains(data.name)) return Place::buffer;
+  if (saved.known) return Place::graph;
   // Whether it has few elements, and one.
   std::int64_t count = 1;
   for (const auto extent : data.dims) count = std::min<std::int64_t>(count * std::clamp<std::int64_t>(extent, 0, 65), 65);
@@ -105,16 +127,16 @@ struct Placed {
 };
 
 /// Initializers, and what Constant nodes give to weights' inputs, of a graph and of those within.
-void add_placed(const Program& program, Roles& roles, std::vector<Placed>& out) {
-  for (const auto& [slot, data] : program.initializers) out.push_back({data, data->name, place_of(*data, roles.of[data->name])});
+void add_placed(const Program& program, Roles& roles, const SavedNames& saved, std::vector<Placed>& out) {
+  for (const auto& [slot, data] : program.initializers) out.push_back({data, data->name, place_of(*data, roles.of[data->name], saved)});
   for (const auto& instruction : program.instructions) {
-    for (const auto& body : instruction.graphs) add_placed(*body, roles, out);
+    for (const auto& body : instruction.graphs) add_placed(*body, roles, saved, out);
     const auto& node = *instruction.node;
     if (node.op_type != "Constant" || !node.domain.empty() || node.outputs.size() != 1) continue;
     const auto& used = roles.of[node.outputs[0]];
     for (const auto& attribute : node.attributes)
       if (attribute.name == "value" && attribute.tensors.size() == 1 && used.contains(Role::weight) &&
-          place_of(attribute.tensors[0], used) == Place::parameter)
+          place_of(attribute.tensors[0], used, saved) == Place::parameter)
         out.push_back({attribute.tensors.data(), node.outputs[0], Place::parameter});
   }
 }
@@ -179,11 +201,14 @@ struct Model::Loaded {
   std::vector<std::pair<std::string, std::int64_t>> opsets;
   std::string producer;
   std::unique_ptr<Constants> constants;
+  std::string last_softmax;
+  std::vector<std::string> fresh;  ///< initializers of a new head
 };
 
 /// A clone has its own.
 struct Model::Held {
   std::vector<std::pair<const TensorData*, nn::Parameter>> parameters;
+  std::vector<std::string> head;
   std::function<void()> check = [] {};
 };
 
@@ -193,10 +218,11 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
   const auto& file = loaded_->file;
   Roles roles;
   roles.add(*loaded_->program);
+  const SavedNames saved(file);
   std::map<std::string, std::shared_ptr<Group>> groups;
   std::set<std::string> own;
   std::vector<Placed> all;
-  add_placed(*loaded_->program, roles, all);
+  add_placed(*loaded_->program, roles, saved, all);
   for (const auto& [data, given_name, place] : all) {
     if (place == Place::graph) {
       loaded_->constants->of(*data);  // a damaged one is an error of load()
@@ -239,6 +265,13 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
     }
     held_->parameters.emplace_back(data, *parameter);
   }
+  std::vector<nn::Parameter> head;
+  for (const auto& [data, parameter] : held_->parameters)
+    if (std::find(loaded_->fresh.begin(), loaded_->fresh.end(), data->name) != loaded_->fresh.end()) head.push_back(parameter);
+  if (!head.empty())
+    for (const auto& [name, parameter] : parameters())
+      if (std::any_of(head.begin(), head.end(), [&of = parameter](const auto& each) { return each.same(of); }))
+        held_->head.push_back(name);
   inference();
 }
 
@@ -248,6 +281,8 @@ const std::vector<MissingOperator>& Model::missing_operators() const { return lo
 std::int64_t Model::ir_version() const { return loaded_->file.ir_version; }
 const std::vector<std::pair<std::string, std::int64_t>>& Model::opsets() const { return loaded_->opsets; }
 const std::string& Model::producer() const { return loaded_->producer; }
+const std::string& Model::last_softmax() const { return loaded_->last_softmax; }
+const std::vector<std::string>& Model::head() const { return held_->head; }
 
 std::vector<std::pair<std::string, std::int64_t>> Model::operators() const {
   std::map<std::string, std::int64_t> counts;
@@ -381,6 +416,15 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
   loaded->producer = file.producer;
   if (!file.producer_version.empty()) loaded->producer += fmt::format(" {}", file.producer_version);
   loaded->program = resolve(file, loaded->missing);
+  // Changes need a graph that was checked.
+  loaded->last_softmax = last_softmax(file, options.logits);
+  if (options.train_constants) take_constants(file);
+  if (options.replace_head != 0) loaded->fresh = replace_head(file, options.replace_head);
+  if (options.free_batch) free_batch(file);
+  if (options.logits || options.replace_head != 0 || options.free_batch || options.train_constants) {
+    loaded->missing.clear();
+    loaded->program = resolve(file, loaded->missing);
+  }
   std::set<std::string_view> initialized;
   for (const auto& data : file.graph.initializers) initialized.insert(data.name);
   for (const auto& data : file.graph.sparse_initializers) initialized.insert(data.values.name);

@@ -39,6 +39,63 @@ std::string write_sequence(const std::vector<HostTensor>& tensors, std::string_v
   return out;
 }
 
+namespace {
+
+/// AttributeProto.AttributeType.
+enum class AttributeKind : std::int32_t { real = 1, integer = 2, text = 3, integers = 7, texts = 8 };
+
+template <class Add>
+std::string attribute_message(std::string_view name, AttributeKind kind, const Add& add) {
+  std::string out;
+  protozero::pbf_writer writer(out);
+  writer.add_string(1, name.data(), name.size());
+  add(writer);
+  writer.add_int32(20, static_cast<std::int32_t>(kind));
+  return out;
+}
+
+}  // namespace
+
+std::string write_attribute(std::string_view name, std::int64_t value) {
+  return attribute_message(name, AttributeKind::integer, [&](auto& writer) { writer.add_int64(3, value); });
+}
+std::string write_attribute(std::string_view name, double value) {
+  return attribute_message(name, AttributeKind::real, [&](auto& writer) { writer.add_float(2, static_cast<float>(value)); });
+}
+std::string write_attribute(std::string_view name, std::string_view value) {
+  return attribute_message(name, AttributeKind::text, [&](auto& writer) { writer.add_string(4, value.data(), value.size()); });
+}
+std::string write_attribute(std::string_view name, const std::vector<std::int64_t>& values) {
+  return attribute_message(name, AttributeKind::integers, [&](auto& writer) {
+    for (const auto value : values) writer.add_int64(8, value);
+  });
+}
+std::string write_attribute(std::string_view name, const std::vector<std::string>& values) {
+  return attribute_message(name, AttributeKind::texts, [&](auto& writer) {
+    for (const auto& value : values) writer.add_string(9, value);
+  });
+}
+
+std::string write_value_info(std::string_view name, ElementType type, const std::vector<WrittenExtent>& extents) {
+  std::string shape, tensor, kind, out;
+  for (const auto& extent : extents) {
+    std::string dimension;
+    if (!extent.name.empty())
+      protozero::pbf_writer(dimension).add_string(2, extent.name.data(), extent.name.size());
+    else if (extent.value >= 0)
+      protozero::pbf_writer(dimension).add_int64(1, extent.value);
+    protozero::pbf_writer(shape).add_message(1, dimension);
+  }
+  protozero::pbf_writer writer(tensor);
+  writer.add_int32(1, static_cast<std::int32_t>(type));
+  writer.add_message(2, shape);
+  protozero::pbf_writer(kind).add_message(1, tensor);
+  protozero::pbf_writer named(out);
+  named.add_string(1, name.data(), name.size());
+  named.add_message(2, kind);
+  return out;
+}
+
 void save_tensor(const std::filesystem::path& path, const Value& value, const std::string& name) {
   if (!value.is_sequence) {
     if (!value.tensor.defined()) throw Error(fmt::format("save_tensor: the tensor for {} is undefined", path.string()));

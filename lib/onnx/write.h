@@ -1,7 +1,9 @@
 // Writes ONNX's protobuf messages.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/onnx/host_tensor.h"
@@ -12,5 +14,20 @@ namespace clnet::onnx {
 std::string write_tensor(const HostTensor& tensor, std::string_view name);
 /// A SequenceProto of tensors.
 std::string write_sequence(const std::vector<HostTensor>& tensors, std::string_view name);
+
+/// An AttributeProto.
+std::string write_attribute(std::string_view name, std::int64_t value);
+std::string write_attribute(std::string_view name, double value);
+std::string write_attribute(std::string_view name, std::string_view value);
+std::string write_attribute(std::string_view name, const std::vector<std::int64_t>& values);
+std::string write_attribute(std::string_view name, const std::vector<std::string>& values);
+
+/// An extent of a ValueInfoProto: a number, or the name of one that each run binds; neither: unknown.
+struct WrittenExtent {
+  std::int64_t value = -1;
+  std::string_view name = {};
+};
+/// The ValueInfoProto of a tensor.
+std::string write_value_info(std::string_view name, ElementType type, const std::vector<WrittenExtent>& extents);
 
 }  // namespace clnet::onnx

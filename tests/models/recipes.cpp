@@ -297,6 +297,28 @@ void onnx_files() {
   CHECK(io::load_safetensors("tuned.safetensors").tensors.size() == model.state_dict().size());
 }
 
+void onnx_fine_tuning() {
+  clnet::test::Builder file;
+  file.initializer("fc1.weight", {16, 4}, std::vector<double>(64, 0.5))
+      .initializer("fc2.weight", {4, 3}, std::vector<double>(12, 0.25));
+  file.input("x").output("scores").node("Flatten", {"x"}, {"flat"}).node("MatMul", {"flat", "fc1.weight"}, {"a"});
+  file.node("MatMul", {"a", "fc2.weight"}, {"b"}).node("Softmax", {"b"}, {"scores"});
+  std::ofstream("classifier.onnx", std::ios::binary) << file.model();
+  const auto images = some_pictures(20, {1, 4, 4});
+#include <recipes/onnx_fine_tuning_1.inc>
+  CHECK(model.parameter("fc1.weight").value().to_vector<float>() == std::vector<float>(64, 0.5F));
+  CHECK(model.head() == std::vector<std::string>{"fc2.weight"});
+}
+
+void saved_onnx_files() {
+  Net net;
+  const Tensor x = randn({2, 6});
+#include <recipes/onnx_saving_1.inc>
+  net.inference();
+  CHECK(equal(onnx::load("net.onnx")(x), net(x)));
+  CHECK(onnx::load("both.onnx").inputs()[1].name == "b");
+}
+
 void modules() {
 #include <recipes/models_1.inc>
   CHECK(model(randn({2, 1, 28, 28})).shape() == Shape{2, 10});
@@ -705,6 +727,8 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
        datasets_of_ones_own},
       {{"images_in_c_1", "images_predictions_1", "images_mixtures_and_boxes_1"}, image_files},
       {{"onnx_in_c_1", "onnx_in_c_2"}, onnx_files},
+      {{"onnx_fine_tuning_1"}, onnx_fine_tuning},
+      {{"onnx_saving_1"}, saved_onnx_files},
       {{"models_1", "models_a_module_of_your_own_1"}, modules},
       {{"training_1", "training_evaluation_1", "training_hooks_1", "training_hooks_2", "training_several_inputs_and_outputs_1"},
        training_by_one_call},

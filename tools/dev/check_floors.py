@@ -19,7 +19,7 @@ FLOORS = {
     "ops": 4,
     "autograd": 5,
     "nn": 6, "optim": 6, "data": 6, "train": 6, "io": 6, "metrics": 6, "onnx": 6,
-    "tools": 7, "tests": 7,
+    "tools": 7, "tests": 7, "examples": 7,
 }
 # The folders of lib/exec in the order of an evaluation: each includes only what lies before it. Files outside of the folders
 # (evaluate, compile, ...) come last.
@@ -81,6 +81,7 @@ THREAD_LOCALS = {
     "lib/graph/autocast.cpp": "Autocast",
     "lib/graph/scope.cpp": "NamedScope",
     "lib/graph/capture.cpp": "the function that compile() runs",
+    "lib/graph/composition.cpp": "the export that listens to composed functions",
     "lib/nn/here.cpp": "calls of modules; clones, summaries and features that are being made",
     "lib/cl/compile_watch.cpp": "who is told of compiling",
     "lib/cl/device.cpp": "DeviceScope",
@@ -104,7 +105,7 @@ def floor_of(path):
         return None
     if parts[0] == "lib" and len(parts) > 2:
         return parts[1] if parts[1] in FLOORS else None
-    return parts[0] if parts[0] in ("tools", "tests") else None
+    return parts[0] if parts[0] in ("tools", "tests", "examples") else None
 
 
 def step_of(path):

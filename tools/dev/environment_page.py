@@ -33,6 +33,7 @@ OTHERS = {
 # Variables that tests and scripts of the project read.
 TESTS = {
     "CLNET_ACCEPTANCE_DIR": "the project's acceptance data; tests that want them skip without",
+    "CLNET_ONNX_EXPORT_DIR": "where tests of `onnx::save` leave their files, for `tools/dev/onnx_export.py`",
     "CLNET_GOLDEN": "`write`: the tests of generated kernels write tests/golden instead of comparing with it",
     "CLNET_INTEL_DIR": "where Intel's runtime for CPUs is unpacked; unset: build/intel",
     "CLNET_KILL_ROUNDS": "how often the test of kill -9 kills",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the C++ quick start of README.md: its first block of C++.
+# readme_program.sh [N]: prints a C++ program of README.md: its Nth block of C++, the first by default.
 set -eu
 cd "$(dirname "$0")/../.."
-awk '/^```/ { if (inside) exit; inside = ($0 == "```cpp"); next } inside' README.md
+awk -v wanted="${1:-1}" '/^```/ { if (inside) exit; inside = ($0 == "```cpp" && ++number == wanted); next } inside' README.md

@@ -147,7 +147,7 @@ READERS_AND_WRITERS = {
     "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/capability_probe.cpp",
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
     "lib/data/image_decode.cpp", "lib/data/image_lists.cpp", "lib/data/image_write.cpp", "lib/data/table.cpp", "lib/data/tokenizer.cpp", "lib/data/wav.cpp",
-    "lib/io/npy.cpp", "lib/io/zip.cpp", "lib/onnx/host_tensor.cpp", "lib/onnx/model.cpp", "lib/onnx/read.cpp", "lib/onnx/write.cpp",
+    "lib/io/npy.cpp", "lib/io/zip.cpp", "lib/onnx/host_tensor.cpp", "lib/onnx/model.cpp", "lib/onnx/read.cpp", "lib/onnx/save.cpp", "lib/onnx/write.cpp",
     "tools/clnet_run.cpp",
     "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp",
     "lib/io/checkpoint.cpp", "lib/train/event_file.cpp", "lib/train/log_hooks.cpp", "tools/clnet_bench.cpp",
@@ -197,7 +197,7 @@ ignored.
 | file | layout | version |
 |---|---|---|
 | `*.safetensors` | length of the header (8 bytes, little-endian), header (JSON), tensors | that of [safetensors](https://github.com/huggingface/safetensors) |
-| `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 27; tensors may lie in other files of the model's folder | that of ONNX |
+| `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 27 are read, 18 to 26 written; tensors that are read may lie in other files of the model's folder | that of ONNX |
 | `*.pb` of `onnx::load_tensor()` and `clnet-run` | a TensorProto or SequenceProto of ONNX | that of ONNX |
 
 - The header has a dtype, a shape and two offsets for each tensor. `__metadata__` has texts by name.

@@ -266,6 +266,9 @@ class CLNET_API Module {
   /// Freezes or unfreezes all parameters of this module and its children: Parameter::freeze() of each.
   void freeze(bool on = true);
   void freeze(const char*) = delete;  // child("name").freeze()
+  /// Freezes or unfreezes the parameters whose full names match, as freeze_matching("layer1.*"): `*` stands for any characters,
+  /// `?` for one. Throws Error where none matches.
+  void freeze_matching(const std::string& pattern, bool on = true);
 
   /// A table of the layers, in the order in which a batch of one sample leaves them. The columns are name, kind, output shape
   /// (with the batch's 1) and number of own parameters; the last line has their sum. `sample` has no batch dimension: {channels,

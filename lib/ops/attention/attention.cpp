@@ -11,6 +11,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/autocast.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/node.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
@@ -242,7 +243,11 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
       ops::checked_attention(autocast_to_product(queries), autocast_to_product(keys), autocast_to_product(values), options);
   // Scores stay f32 between the two products, as they do in the solvers' registers.
   const Autocast as_written(Dtype::f32);
-  return ops::composed_or_streaming(attention);
+  return composed(ops::composed_or_streaming(attention), [&] {
+    const auto& a = attention;
+    return Composition{
+        ops::op_name, {a.q, a.k, a.v, a.mask, a.start}, {{"causal", a.causal}, {"scale", a.scale}, {"dropout", a.dropout}}, {}};
+  });
 }
 
 }  // namespace clnet

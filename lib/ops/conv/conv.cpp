@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "clnet/error.h"
+#include "lib/graph/composition.h"
 #include "lib/ops/axes.h"
 #include "lib/ops/conv/conv2d.h"
 #include "lib/ops/conv/conv_axes.h"
@@ -98,6 +99,27 @@ bool suits_winograd(const Spatial& s, std::int64_t groups) {
   return groups == 1 && s.axes[0].stride == 1;
 }
 
+/// The result of a convolution of x, as one function.
+Tensor noted(const Tensor& y, std::string_view name, const Tensors& inputs, const ConvAxes& axes, std::int64_t groups) {
+  note_composition([&] {
+    const auto all = [&](std::int64_t ConvAxis::*part) {
+      Extents result;
+      for (const auto& axis : axes) result.push_back(axis.*part);
+      return result;
+    };
+    return Composition{name,
+                       inputs,
+                       {{"strides", all(&ConvAxis::stride)},
+                        {"before", all(&ConvAxis::before)},
+                        {"after", all(&ConvAxis::after)},
+                        {"dilations", all(&ConvAxis::dilation)},
+                        {"extra", all(&ConvAxis::extra)},
+                        {"groups", groups}},
+                       {y}};
+  });
+  return y;
+}
+
 /// `given`: x as the caller gave it, a batch or one sample.
 Tensor convolve(std::string_view op, const Tensor& given, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
                 std::int64_t groups) {
@@ -109,7 +131,7 @@ Tensor convolve(std::string_view op, const Tensor& given, const Tensor& weight, 
   if (s.is_image()) {
     const Tensor y = conv2d_sized(shaped(x, n, c, s.in), shaped(weight, o, weight.size(1), s.kernel), bias, s.image_output(),
                                   s.image_options(groups));
-    return as_given(shaped(y, n, o, output), one);
+    return noted(as_given(shaped(y, n, o, output), one), "conv", {given, weight, bias}, axes, groups);
   }
   const auto kernel = s.kernel[0];
   require_unfolded(op, given, static_cast<double>(n) * static_cast<double>(s.out[0]), c, kernel, s.in[1] * s.in[2]);
@@ -119,7 +141,7 @@ Tensor convolve(std::string_view op, const Tensor& given, const Tensor& weight, 
       suits_winograd(s, groups)
           ? conv2d_sized(unfold_depth(x, windows), filters, bias, s.image_output(), s.image_options(groups), s.out[0])
           : conv2d_of_volumes(x, filters, bias, s.image_output(), s.image_options(groups), windows);
-  return as_given(shaped(y, n, o, output), one);
+  return noted(as_given(shaped(y, n, o, output), one), "conv", {given, weight, bias}, axes, groups);
 }
 
 Tensor convolve_transposed(std::string_view op, const Tensor& given, const Tensor& weight, const Tensor& bias,
@@ -149,7 +171,8 @@ Tensor convolve_transposed(std::string_view op, const Tensor& given, const Tenso
       y = shaped(y, n, o, output);
     }
   }
-  return as_given(bias.defined() ? y + shaped(bias, o, 1, Extents(axes.size() - 1, 1)) : y, one);
+  const Tensor biased = bias.defined() ? y + shaped(bias, o, 1, Extents(axes.size() - 1, 1)) : y;
+  return noted(as_given(biased, one), "conv_transpose", {given, weight, bias}, axes, groups);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
@@ -113,7 +114,18 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   std::vector<std::int64_t> ones_behind(static_cast<std::size_t>(axes) + 2, 1);
   ones_behind.front() = images;
   const Tensor image = reshape(arange(images, 0, 1, Dtype::i32), ones_behind);
-  return reshape(sampled(op, x, along, image, {images, taps, places}), shape);
+  return composed(reshape(sampled(op, x, along, image, {images, taps, places}), shape), [&] {
+    constexpr std::string_view paddings[] = {"zeros", "border", "reflection"};
+    const std::string_view name = mode == Interpolation::nearest   ? "nearest"
+                                  : mode == Interpolation::bicubic ? "bicubic"
+                                                                   : "bilinear";
+    return Composition{op,
+                       {x, grid},
+                       {{"mode", std::string(name)},
+                        {"padding", std::string(paddings[static_cast<std::size_t>(options.padding)])},
+                        {"align_corners", options.align_corners}},
+                       {}};
+  });
 }
 
 Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {

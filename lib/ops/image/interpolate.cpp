@@ -12,6 +12,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
@@ -341,17 +342,19 @@ std::vector<Resize> axes_of(const Tensor& x, const InterpolateOptions& options) 
 
 }  // namespace ops
 
-Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
-  require_defined("interpolate", {{"x", x}});
-  ops::check(x, options);
-  const auto axes = ops::axes_of(x, options);
+namespace ops {
+
+namespace {
+
+Tensor interpolated(const Tensor& x, const InterpolateOptions& options) {
+  const auto axes = axes_of(x, options);
   std::vector<std::int64_t> extents{x.size(0), x.size(1)};
   for (const auto& axis : axes) extents.push_back(axis.to);
   const Shape result = shape_of("interpolate", std::move(extents));
   if (result.numel() == 0) return reshape(x, result);
-  std::vector<std::shared_ptr<const ops::Taps>> taps;
-  for (const auto& axis : axes) taps.push_back(ops::taps_of(axis, options));
-  const auto alone = std::make_shared<const ops::Taps>();
+  std::vector<std::shared_ptr<const Taps>> taps;
+  for (const auto& axis : axes) taps.push_back(taps_of(axis, options));
+  const auto alone = std::make_shared<const Taps>();
   if (std::all_of(taps.begin(), taps.end(), [](const auto& axis) { return axis->repeats(); })) {
     // Broadcasting and its sum are twice as fast as tables.
     std::vector<std::int64_t> apart{x.size(0), x.size(1)}, repeated = apart;
@@ -362,19 +365,39 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
     return reshape(expand(reshape(x, Shape(apart)), Shape(repeated)), result);
   }
   const auto in_planes = [&](const Tensor& y) {
-    if (axes.size() == 1 || taps[axes.size() - 2]->nothing()) return ops::resampled(y, x.rank() - 1, alone, taps.back());
-    return ops::resampled(y, x.rank() - 2, taps[axes.size() - 2], taps.back());
+    if (axes.size() == 1 || taps[axes.size() - 2]->nothing()) return resampled(y, x.rank() - 1, alone, taps.back());
+    return resampled(y, x.rank() - 2, taps[axes.size() - 2], taps.back());
   };
   if (axes.size() < 3) return in_planes(x);
   // The depth by itself: the planes behind it are single elements then. First what leaves less between the two steps.
-  const auto along_depth = [&](const Tensor& y) { return ops::resampled(y, 2, alone, taps[0]); };
-  const auto size = [](const ops::Resize& depth, std::int64_t height, std::int64_t width, std::int64_t ops::Resize::*extent) {
+  const auto along_depth = [&](const Tensor& y) { return resampled(y, 2, alone, taps[0]); };
+  const auto size = [](const Resize& depth, std::int64_t height, std::int64_t width, std::int64_t Resize::*extent) {
     return static_cast<double>(depth.*extent) * static_cast<double>(height) * static_cast<double>(width);
   };
   const bool depth_first =
-      size(axes[0], axes[1].from, axes[2].from, &ops::Resize::to) <= size(axes[0], axes[1].to, axes[2].to, &ops::Resize::from);
-  const Tensor y = ops::as_f32(x);
+      size(axes[0], axes[1].from, axes[2].from, &Resize::to) <= size(axes[0], axes[1].to, axes[2].to, &Resize::from);
+  const Tensor y = as_f32(x);
   return cast(depth_first ? in_planes(along_depth(y)) : along_depth(in_planes(y)), x.dtype());
+}
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
+  require_defined("interpolate", {{"x", x}});
+  ops::check(x, options);
+  return composed(ops::interpolated(x, options), [&] {
+    constexpr std::string_view names[] = {"factor0", "factor1", "factor2"};
+    const auto& factors = options.scale_factor;
+    Fields fields{{"mode", std::string(ops::name_of(options.mode))},
+                  {"align_corners", options.align_corners},
+                  {"antialias", options.antialias},
+                  {"by_factor", !factors.empty() && !options.recompute_scale_factor && !options.align_corners}};
+    for (std::size_t d = 0; !factors.empty() && d + 2 < static_cast<std::size_t>(x.rank()); ++d)
+      fields.emplace_back(names[d], factors[factors.size() == 1 ? 0 : d]);
+    return Composition{"interpolate", {x}, std::move(fields), {}};
+  });
 }
 
 }  // namespace clnet

@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
@@ -93,7 +94,17 @@ Tensor roi_align(const Tensor& x, const Tensor& boxes, Pair output_size, const R
   for (auto* part : {&column_taps.places, &column_taps.inside, &column_taps.weights})
     *part = reshape(*part, {count, 1, across, 1, width});
   const Tensor image = reshape(cast(column(0), Dtype::i32), {count, 1, 1, 1, 1});
-  return reshape(sampled(op, x, {row_taps, column_taps}, image, {count, along * across, height * width}), result);
+  const Tensor y = reshape(sampled(op, x, {row_taps, column_taps}, image, {count, along * across, height * width}), result);
+  return composed(y, [&] {
+    return Composition{op,
+                       {x, boxes},
+                       {{"height", output_size.height},
+                        {"width", output_size.width},
+                        {"scale", options.spatial_scale},
+                        {"samples", options.sampling_ratio},
+                        {"aligned", options.aligned}},
+                       {}};
+  });
 }
 
 }  // namespace clnet

@@ -9,6 +9,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
@@ -126,12 +127,23 @@ Tensor last_picks(const Tensor& indices, int dim, std::int64_t extent) {
 
 using namespace ops;
 
+namespace {
+
+/// A function of x, indices and source, whose parts have one rank.
+Tensor noted_scatter(const Tensor& y, std::string_view op, const Tensor& x, int dim, const Tensor& indices,
+                     const Tensor& source) {
+  return composed(y, [&] { return Composition{op, {x, indices, source}, {{"dim", std::int64_t{dim}}}, {}}; });
+}
+
+}  // namespace
+
 Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
   const auto [at, to, picks, from] = require_scatter("scatter", x, dim, indices, source);
   if (indices.numel() == 0) return x;
   const auto last = last_picks(picks, at, to.size(at));
   const auto picked = gather(from, at, maximum(last, 0.0));
-  return reshape(where(greater_equal(padded(last, to.shape(), -1), 0.0), padded(picked, to.shape(), 0), to), x.shape());
+  const Tensor y = reshape(where(greater_equal(padded(last, to.shape(), -1), 0.0), padded(picked, to.shape(), 0), to), x.shape());
+  return noted_scatter(y, "scatter", x, at, indices, from);
 }
 
 Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value) {
@@ -143,7 +155,8 @@ Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value) {
 Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
   const auto [at, to, picks, from] = require_scatter("scatter_add", x, dim, indices, source);
   const auto sums = added_at(summable("scatter_add", from), at, picks, true, picks.shape().with(at, to.size(at)));
-  return reshape(cast(summable("scatter_add", to) + padded(sums, to.shape(), 0), x.dtype()), x.shape());
+  const Tensor y = reshape(cast(summable("scatter_add", to) + padded(sums, to.shape(), 0), x.dtype()), x.shape());
+  return noted_scatter(y, "scatter_add", x, at, indices, from);
 }
 
 Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, double alpha) {

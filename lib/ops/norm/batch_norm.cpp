@@ -9,6 +9,7 @@
 #include "lib/exec/choose/nontemporal_stores.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
@@ -428,7 +429,7 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& mean, const Tensor& v
     ops::require_channels(op, "bias", x.spec(), bias.spec());
     y = y + reshape(as_computed(bias), channel);
   }
-  return cast(y, x.dtype());
+  return composed(cast(y, x.dtype()), [&] { return Composition{op, {x, mean, var, weight, bias}, {{"eps", eps}}, {}}; });
 }
 
 }  // namespace clnet

@@ -3,6 +3,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
@@ -35,7 +36,9 @@ Tensor grouped(std::string_view op, const Tensor& x, std::int64_t groups, const 
   Tensor y = reshape(layer_norm(rows, 1, {}, {}, eps), x.shape());
   if (weight.defined()) y = y * per_channel(op, "weight", weight, x);
   if (bias.defined()) y = y + per_channel(op, "bias", bias, x);
-  return ops::rounded(y, x.dtype());
+  return composed(ops::rounded(y, x.dtype()), [&] {
+    return Composition{op, {x, weight, bias}, {{"groups", groups}, {"eps", eps}}, {}};
+  });
 }
 
 }  // namespace
@@ -70,7 +73,9 @@ Tensor rms_norm(const Tensor& x, int normalized_dims, const Tensor& weight, doub
     ops::require_floating("rms_norm", weight.spec());
     y = y * as_f32(weight);
   }
-  return ops::rounded(y, x.dtype());
+  return composed(ops::rounded(y, x.dtype()), [&] {
+    return Composition{"rms_norm", {x, weight}, {{"dims", std::int64_t{dims}}, {"eps", eps}}, {}};
+  });
 }
 
 Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, double beta, double k) {
@@ -84,7 +89,9 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, dou
   const Tensor squares = reshape(square(all), Shape{x.size(0), 1, c, inner});
   const Tensor padded = pad(squares, {0, 0, size / 2, 0}, {0, 0, (size - 1) / 2, 0});
   const Tensor means = reshape(avg_pool2d(padded, {size, 1}, {.stride = 1}), x.shape());
-  return ops::rounded(all * pow(means * alpha + k, -beta), x.dtype());
+  return composed(ops::rounded(all * pow(means * alpha + k, -beta), x.dtype()), [&] {
+    return Composition{"local_response_norm", {x}, {{"size", size}, {"alpha", alpha}, {"beta", beta}, {"k", k}}, {}};
+  });
 }
 
 }  // namespace clnet

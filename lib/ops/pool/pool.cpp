@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "clnet/error.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
@@ -22,9 +23,30 @@ Tensor of_batch(const Tensor& x, const PoolAxes& axes, const F& f) {
   return is_one_sample(x, axes.size()) ? squeeze(f(unsqueeze(x, 0)), 0) : f(x);
 }
 
+/// average(), as one function.
+Tensor average_of(const Tensor& x, const PoolAxes& axes, bool include_pad, std::int64_t divisor) {
+  return composed(average(x, axes, include_pad, divisor), [&] {
+    auto fields = fields_of(axes);
+    fields.emplace_back("include_pad", include_pad);
+    fields.emplace_back("divisor", divisor);
+    return Composition{"avg_pool", {x}, std::move(fields), {}};
+  });
+}
+
+/// largest(), as one function.
+MaxPoolResult largest_of_batch(const Tensor& x, const PoolAxes& axes, bool indices) {
+  auto result = largest(x, axes, indices);
+  note_composition([&] {
+    Tensors outputs{result.y};
+    if (indices) outputs.push_back(result.indices);
+    return Composition{"max_pool", {x}, fields_of(axes), std::move(outputs)};
+  });
+  return result;
+}
+
 MaxPoolResult largest_of(const Tensor& x, const PoolAxes& axes, bool indices) {
-  if (!is_one_sample(x, axes.size())) return largest(x, axes, indices);
-  const auto result = largest(unsqueeze(x, 0), axes, indices);
+  if (!is_one_sample(x, axes.size())) return largest_of_batch(x, axes, indices);
+  const auto result = largest_of_batch(unsqueeze(x, 0), axes, indices);
   return {squeeze(result.y, 0), indices ? squeeze(result.indices, 0) : Tensor{}};
 }
 
@@ -48,7 +70,7 @@ Tensor avg_pool(std::string_view op, const Tensor& x, const Size& kernel_size, c
   if (divisor == 0 || std::abs(static_cast<double>(divisor)) > std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("{}: divisor_override {} must be a 32-bit number other than 0", op, divisor));
   return of_batch(x, axes, [&](const Tensor& batch) {
-    return average(batch, axes, options.count_include_pad, options.divisor_override.value_or(0));
+    return average_of(batch, axes, options.count_include_pad, options.divisor_override.value_or(0));
   });
 }
 
@@ -56,7 +78,7 @@ template <class Size>
 Tensor adaptive_avg(std::string_view op, const Tensor& x, const Size& output_size) {
   require_defined(op, {{"x", x}});
   const auto axes = adaptive_axes(op, x.spec(), by_axis(output_size));
-  if (outputs(axes) > 1) return of_batch(x, axes, [&](const Tensor& batch) { return average(batch, axes, true, 0); });
+  if (outputs(axes) > 1) return of_batch(x, axes, [&](const Tensor& batch) { return average_of(batch, axes, true, 0); });
   Dims dims;
   for (int d = 1; d <= static_cast<int>(axes.size()); ++d) dims.push_back(-d);
   return mean(x, dims, true);
@@ -84,7 +106,7 @@ Tensor lp_pool(std::string_view op, const Tensor& x, double power, const Size& k
   } else if (power != 1) {
     powers = pow(all, power);
   }
-  const Tensor sums = of_batch(powers, axes, [&](const Tensor& batch) { return average(batch, axes, true, 0); }) * area;
+  const Tensor sums = of_batch(powers, axes, [&](const Tensor& batch) { return average_of(batch, axes, true, 0); }) * area;
   if (power == 1) return cast(sums, x.dtype());
   // The root has no slope at 0.
   const Tensor empty = eq(sums, 0.0), one = scalar_like(1, sums);

@@ -53,6 +53,18 @@ std::int64_t product(const PoolAxes& axes, std::int64_t PoolAxis::*extent) {
 
 }  // namespace
 
+Fields fields_of(const PoolAxes& axes) {
+  const auto all = [&](std::int64_t PoolAxis::*part) {
+    Extents result;
+    for (const auto& axis : axes) result.push_back(axis.*part);
+    return result;
+  };
+  return {{"kernel", all(&PoolAxis::kernel)},     {"stride", all(&PoolAxis::stride)},
+          {"before", all(&PoolAxis::before)},     {"after", all(&PoolAxis::after)},
+          {"dilation", all(&PoolAxis::dilation)}, {"in", all(&PoolAxis::in)},
+          {"out", all(&PoolAxis::out)},           {"adaptive", !axes.empty() && axes[0].adaptive}};
+}
+
 void require_axes(std::string_view op, const Spec& x, std::size_t axes) {
   constexpr std::string_view names[] = {"L", "H, W", "D, H, W"};
   require_floating(op, x);

@@ -51,6 +51,8 @@ std::int64_t outputs(const PoolAxes& axes);  ///< of its result
 Shape input_shape(std::int64_t n, std::int64_t c, const PoolAxes& axes);
 Shape output_shape(std::int64_t n, std::int64_t c, const PoolAxes& axes);
 
+/// The windows of all axes, as attributes.
+Fields fields_of(const PoolAxes& axes);
 /// The averages over windows, or sums divided by `divisor` where that is not 0.
 Tensor average(const Tensor& x, const PoolAxes& axes, bool include_pad, std::int64_t divisor);
 /// The largest of windows, and where they lie if `indices`.

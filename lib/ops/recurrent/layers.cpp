@@ -3,6 +3,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/composition.h"
 #include "lib/graph/require.h"
 #include "lib/ops/as_f32.h"
 #include "lib/ops/elementwise/elementwise.h"
@@ -112,6 +113,19 @@ class Layer {
   std::int64_t hidden_ = 0, projected_ = 0;
 };
 
+/// A layer, as one function.
+void note_layer(std::string_view op, const Tensor& x, const Tensor& h0, const Tensor& c0, const RecurrentWeights& w,
+                const RecurrentOptions& options, bool relu, const RecurrenceOutputs& out) {
+  note_composition([&] {
+    Tensors outputs{out.y, out.h};
+    if (out.c.defined()) outputs.push_back(out.c);
+    return Composition{op,
+                       {x, h0, c0, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.weight_hr, options.lengths},
+                       {{"reverse", options.reverse}, {"relu", relu}},
+                       std::move(outputs)};
+  });
+}
+
 Cell cell_of(Nonlinearity nonlinearity) { return nonlinearity == Nonlinearity::relu ? Cell::relu : Cell::tanh; }
 
 RnnResult layer_of(std::string_view op, Cell cell, const Tensor& x, const Tensor& h0, const RecurrentWeights& weights,
@@ -120,6 +134,7 @@ RnnResult layer_of(std::string_view op, Cell cell, const Tensor& x, const Tensor
   auto in = layer.inputs(options.lengths);
   in.h0 = layer.h("h0", h0);
   const auto out = layer.run(in, options.reverse);
+  note_layer(op, x, h0, {}, weights, options, cell == Cell::relu, out);
   return {out.y, out.h};
 }
 
@@ -145,6 +160,7 @@ LstmResult lstm_layer(const Tensor& x, const Tensor& h0, const Tensor& c0, const
   in.h0 = layer.h("h0", h0);
   in.c0 = layer.c("c0", c0);
   const auto out = layer.run(in, options.reverse);
+  ops::note_layer("lstm_layer", x, h0, c0, weights, options, false, out);
   return {out.y, out.h, out.c};
 }
 

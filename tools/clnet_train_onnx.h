@@ -1,0 +1,57 @@
+// The models of clnet-train that come from ONNX files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "clnet/nn.h"
+#include "clnet/onnx.h"
+#include "tools/clnet_train_options.h"
+
+namespace clnet::tools {
+
+/// A classifier from a file: images {n, channels, height, width} from 0 to 1 become scores {n, classes}.
+class OnnxClassifier : public nn::Module {
+ public:
+  /// Throws Error where the file has operators that are missing, or where its input cannot be images.
+  explicit OnnxClassifier(const TrainOptions& options);
+
+  /// The images that it takes, {channels, height, width}; an extent of 0 is open.
+  const Shape& image() const { return image_; }
+  /// Images of the data have this shape: forward() resizes them. Throws Error where the network cannot take them, or gives
+  /// another number of scores than `classes`.
+  void expect(const Shape& sample, std::int64_t classes);
+  /// What the log says of its loss; empty: nothing.
+  std::string note() const;
+
+  /// Writes the network with its present weights and the file's own last operators.
+  void write(const TrainOptions& options);
+
+  Tensor forward(const Tensor& x) override;
+  onnx::Model& network() { return network_; }
+
+ private:
+  enum class Layout : std::uint8_t { planes, pixels, grey, flat };
+
+  void read_input(const TrainOptions& options);
+  /// Pixels from 0 to 1 in the input's dtype.
+  Tensor as_input(const Tensor& x) const;
+  Tensor scores_of(const Tensor& x);
+
+  std::string file_;
+  onnx::Model network_;
+  std::size_t input_ = 0;  ///< which of the file's inputs takes the images
+  Layout layout_ = Layout::planes;
+  Shape image_{0, 0, 0};
+  std::int64_t numbers_ = 0;  ///< of an image, where the input has no further extents; 0: open
+};
+
+/// Freezes what --freeze names, but no fresh head. Throws Error where a pattern matches no parameter, and where nothing is left
+/// to train.
+void freeze(const TrainOptions& options, nn::Module& model, const std::vector<std::string>& head);
+
+/// Writes a model of the library, for samples of this shape.
+void export_model(const TrainOptions& options, nn::Module& model, const Shape& sample);
+
+}  // namespace clnet::tools
