@@ -18,6 +18,7 @@
 #include "clnet/error.h"
 #include "clnet/version.h"
 #include "lib/base/file.h"
+#include "lib/base/json_format.h"
 #include "tools/bench_cold.h"
 #include "tools/bench_items.h"
 #include "tools/help.h"
@@ -80,13 +81,22 @@ std::vector<clnet::bench::Item> choose(const std::vector<std::string>& names) {
   return chosen;
 }
 
+constexpr std::string_view bench_format = "clnet bench 1";
+
+void keep_results(const std::string& path, const ordered_json& results) {
+  if (path.empty()) return;
+  clnet::file::replace(path, ordered_json{{clnet::format_field, bench_format}, {"items", results}}.dump(2) + "\n");
+}
+
 ordered_json read_results(const std::string& path) {
   auto content = ordered_json::parse(clnet::file::read(path, 16 << 20), nullptr, false);
+  clnet::require_format(path, content, bench_format);
+  if (content.is_object() && content.contains("items")) content = ordered_json(content["items"]);  // a list alone is older
   const bool good = content.is_array() && std::all_of(content.begin(), content.end(), [](const auto& entry) {
                       return entry.is_object() && entry.contains("name") && entry["name"].is_string() &&
                              entry.contains("median_ms") && entry["median_ms"].is_number();
                     });
-  if (!good) throw clnet::FileError(fmt::format("{}: is not a list of results of clnet-bench", path));
+  if (!good) throw clnet::FileError(fmt::format("{}: has no results of clnet-bench", path));
   return content;
 }
 
@@ -131,7 +141,7 @@ void bench(const Options& options) {
                        {"work", item.work},
                        {"unit", item.unit}});
     // after each item, so that an interrupted run leaves what it measured
-    if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
+    keep_results(options.json, results);
   }
   if (above_peak)
     fmt::print(
@@ -150,7 +160,7 @@ void count_programs(const Options& options) {
     std::fflush(stdout);
     results.push_back({{"name", item.name}, {"programs", programs}});
   }
-  if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
+  keep_results(options.json, results);
 }
 
 /// How long the first step of a new process takes that finds nothing compiled, and that of the next one.
@@ -162,7 +172,7 @@ void measure_cold(const Options& options) {
                cold.programs);
     std::fflush(stdout);
     results.push_back({{"name", item.name}, {"cold_s", cold.seconds}, {"warm_s", warm.seconds}, {"programs", cold.programs}});
-    if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
+    keep_results(options.json, results);
   }
 }
 

@@ -168,7 +168,8 @@ std::vector<Value> read_inputs(const Model& model, const Options& options) {
     if (file.ends_with(".pb"))
       values[at] = clnet::onnx::load_value(file, input);
     else if (file.ends_with(".npy"))
-      values[at] = Value(clnet::io::load_npy(file));
+      values[at] =
+          Value(clnet::io::load_npy(file, input.type == "double" && !options.f64_as_f32 ? clnet::Dtype::f64 : clnet::Dtype::f32));
     else
       values[at] = image_input(file, input, options);
   }

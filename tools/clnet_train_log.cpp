@@ -10,6 +10,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/file.h"
+#include "lib/base/json_format.h"
 
 namespace clnet::tools {
 
@@ -18,6 +19,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 31;
+constexpr std::string_view log_format = "clnet train log 1";
+
+std::string first_line() { return fmt::format("{{\"{}\": \"{}\"}}\n", format_field, log_format); }
 
 [[noreturn]] void fail(const fs::path& path, std::string_view what, int code) {
   throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(code)));
@@ -45,6 +49,11 @@ std::string covered(const fs::path& path, std::int64_t steps, std::int64_t epoch
     start = end + 1;
     ++line_number;
     const auto object = nlohmann::json::parse(line, nullptr, false);
+    if (line_number == 1 && object.is_object() && object.contains(format_field)) {
+      require_format(path.string(), object, log_format);
+      kept += line;
+      continue;
+    }
     const auto at = [&](const char* key) {
       const auto found = object.is_object() ? object.find(key) : object.end();
       return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
@@ -72,8 +81,9 @@ void TrainLog::start(std::int64_t steps, std::int64_t epochs, Curves& curves) {
   const bool is_file = type == fs::file_type::regular || type == fs::file_type::not_found;
   // Of a run that ends before its first step an older log stays.
   if (is_file && steps == 0) return;
-  if (is_file) file::replace(path_, type == fs::file_type::regular ? covered(path_, steps, epochs, curves) : std::string());
+  if (is_file) file::replace(path_, type == fs::file_type::regular ? covered(path_, steps, epochs, curves) : first_line());
   open();
+  if (!is_file && steps == 0) write(first_line());
 }
 
 void TrainLog::open() {
@@ -83,7 +93,7 @@ void TrainLog::open() {
 
 void TrainLog::write(const std::string& line) {
   if (!file_.is_open()) {
-    file::replace(path_, std::string());
+    file::replace(path_, first_line());
     open();
   }
   if (!file_.write_all(line)) fail(path_, "cannot be written", errno);

@@ -104,7 +104,7 @@ ordered_json self_test_of(const std::string& selector) {
   const auto ended = run_self({"--self-test", "--quick", "--json", "--device", selector});
   auto found = ordered_json::parse(ended.out, nullptr, false);
   if (!found.is_object()) return {{"error", ended.how.empty() ? "printed no result" : ended.how}};
-  for (const char* known : {"device", "driver", "file"}) found.erase(known);
+  for (const char* known : {"format", "device", "driver", "file"}) found.erase(known);
   return found;
 }
 

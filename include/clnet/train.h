@@ -26,7 +26,8 @@ struct Evaluation {
   std::vector<metrics::Result> metrics = {};  ///< in the order of the options
 };
 /// Loss and accuracy of `model` in inference mode; afterwards all modules have their former modes. The loss is cross-entropy, or
-/// the mean squared error of targets. Throws Error for an empty dataset and for a label beyond the model's classes.
+/// the mean squared error of targets. data::Mixed has probabilities of classes instead of targets. Throws Error for an empty
+/// dataset and for a label beyond the model's classes.
 ///
 /// Throws ShapeError unless the model's output is {n, classes}; {n, length, classes} for text; {n, classes, ...label_shape} or
 /// classes last for several labels; {n, ...target_shape} for targets. Where two dimensions could be the classes, a label_shape of

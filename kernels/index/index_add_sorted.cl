@@ -81,9 +81,11 @@ kernel void index_add_sorted(IN(rows), OUT(starts), const int lines, const int e
 #else
 #include "combine.clh"
 
+#define CLNET_LEAST_f64 (-INFINITY)
 #define CLNET_LEAST_f32 (-INFINITY)
 #define CLNET_LEAST_i32 INT_MIN
 #define CLNET_LEAST_i64 LONG_MIN
+#define CLNET_GREATEST_f64 INFINITY
 #define CLNET_GREATEST_f32 INFINITY
 #define CLNET_GREATEST_i32 INT_MAX
 #define CLNET_GREATEST_i64 LONG_MAX

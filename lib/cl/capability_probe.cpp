@@ -11,6 +11,7 @@
 #include "lib/base/env.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/base/json_format.h"
 #include "lib/base/log.h"
 #include "lib/base/once_per_key.h"
 #include "lib/cl/check.h"
@@ -24,7 +25,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t largest_probe_file = 1 << 20;
-constexpr std::string_view begun = "begun";
+constexpr std::string_view probe_format = "clnet probe 1", begun = "begun";
 /// For so long another process may be at it; then it has crashed.
 constexpr auto longest_probe = std::chrono::minutes(1);
 
@@ -34,6 +35,7 @@ std::optional<std::string> read_outcome(const CapabilityProbe& probe, const std:
   if (!std::filesystem::exists(path, code)) return std::nullopt;
   try {
     const auto content = json::parse(file::read(path, largest_probe_file));
+    require_format(path, content, probe_format);
     if (content.at("for").get<std::string>() != identity(device)) return std::nullopt;
     return content.at("fault").get<std::string>();
   } catch (const FileError& error) {
@@ -49,8 +51,9 @@ void write_outcome(const CapabilityProbe& probe, const std::string& path, const 
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
     // Faults may quote what a compiler printed.
-    file::replace(path,
-                  json{{"for", identity(device)}, {"fault", fault}}.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+    file::replace(path, json{{format_field, probe_format}, {"for", identity(device)}, {"fault", fault}}.dump(
+                            1, ' ', false, json::error_handler_t::replace) +
+                            "\n");
   } catch (const FileError& error) {
     logging::print(logging::Level::plan, "what is known of {} is not kept on disk: {}", probe.what, error.what());
   }

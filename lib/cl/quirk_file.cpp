@@ -11,6 +11,7 @@
 #include "lib/base/env.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/base/json_format.h"
 #include "lib/base/log.h"
 #include "lib/cl/kernel_source.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view quirks_format = "clnet quirks 1";
 constexpr std::uint64_t largest_quirk_file = 1 << 20;
 
 /// Kernels for CPUs depend on the width of vectors, which CLNET_VECTOR_WIDTH may change.
@@ -60,6 +62,7 @@ FoundQuirks read_quirks(const std::string& path, const DeviceInfo& device) {
   if (!std::filesystem::exists(path, code)) return result;
   try {
     const auto content = json::parse(file::read(path, largest_quirk_file));
+    require_format(path, content, quirks_format);
     if (content.at("for").get<std::string>() != wide_identity(device)) return result;
     for (const auto& entry : content.at("broken"))
       result.broken.push_back(
@@ -84,7 +87,8 @@ FoundQuirks read_quirks(const std::string& path, const DeviceInfo& device) {
 }
 
 void write_quirks(const std::string& path, const DeviceInfo& device, const FoundQuirks& quirks) {
-  json content{{"for", wide_identity(device)}, {"broken", json::array()}, {"limits", quirks.limits}};
+  json content{
+      {format_field, quirks_format}, {"for", wide_identity(device)}, {"broken", json::array()}, {"limits", quirks.limits}};
   for (const auto& [op, solver, reason] : quirks.broken)
     content["broken"].push_back({{"op", op}, {"solver", solver}, {"reason", reason}});
   std::error_code code;

@@ -17,6 +17,7 @@
 #include "lib/base/env.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/base/json_format.h"
 #include "lib/base/log.h"
 #include "lib/base/once_per_key.h"
 #include "lib/cl/check.h"
@@ -30,6 +31,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view rate_format = "clnet vector rate 1";
 constexpr std::uint64_t largest_rate_file = 1 << 16;
 
 std::string name_of(const DeviceInfo& device) { return fmt::format("{} | {}", device.name, device.driver_version); }
@@ -103,6 +105,7 @@ std::optional<VectorRate> known_vector_rate(const DeviceInfo& device) {
   if (!path || !std::filesystem::exists(*path, code)) return std::nullopt;
   try {
     const auto content = json::parse(file::read(*path, largest_rate_file));
+    require_format(*path, content, rate_format);
     const auto rate = content.at("16 lanes").get<std::string>();
     if (content.at("for").get<std::string>() != name_of(device)) return std::nullopt;
     if (rate == "full") return VectorRate::full;
@@ -119,9 +122,10 @@ std::optional<VectorRate> known_vector_rate(const DeviceInfo& device) {
 VectorRate kept_vector_rate(const DeviceInfo& device, VectorRate measured) {
   const auto path = vector_rate_file(device);
   if (!path || measured == VectorRate::not_measured) return VectorRate::not_measured;
-  const auto content = json{{"for", name_of(device)}, {"16 lanes", measured == VectorRate::full ? "full" : "half"}}.dump(
-                           1, ' ', false, json::error_handler_t::replace) +
-                       "\n";
+  const auto content =
+      json{{format_field, rate_format}, {"for", name_of(device)}, {"16 lanes", measured == VectorRate::full ? "full" : "half"}}
+          .dump(1, ' ', false, json::error_handler_t::replace) +
+      "\n";
   try {
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(*path).parent_path(), code);

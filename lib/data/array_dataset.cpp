@@ -39,6 +39,7 @@ std::vector<T> values_as(const Array& array) {
   };
   switch (array.dtype) {
     case Dtype::f32: take(std::type_identity<float>()); break;
+    case Dtype::f64: take(std::type_identity<double>()); break;
     case Dtype::i32: take(std::type_identity<std::int32_t>()); break;
     case Dtype::i64: take(std::type_identity<std::int64_t>()); break;
     case Dtype::i8: take(std::type_identity<std::int8_t>()); break;

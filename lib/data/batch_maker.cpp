@@ -23,29 +23,6 @@ std::string placed(const std::string& name, std::string_view text) {
   return text.starts_with(prefix) ? std::string(text) : prefix + std::string(text);
 }
 
-/// Throws the exception that is being handled, behind the name of the samples. The caller's own class is nested in it.
-[[noreturn]] void rethrow_of(const std::string& name) {
-  try {
-    throw;
-  } catch (const Abandoned&) {
-    throw;
-  } catch (const FileError& error) {
-    std::throw_with_nested(FileError(placed(name, error.what())));
-  } catch (const std::exception& error) {
-    std::throw_with_nested(Error(placed(name, error.what())));
-  } catch (...) {
-    std::throw_with_nested(Error(fmt::format("{}: an exception that is no std::exception", name)));
-  }
-}
-
-std::string safe_name(const Dataset& dataset, std::int64_t index) {
-  try {
-    return dataset.name_of(index);
-  } catch (const std::exception& error) {
-    return fmt::format("sample {}", index);
-  }
-}
-
 std::vector<Array> collated(std::vector<Example> samples, const Collate& collate, const std::string& names) {
   try {
     return collate ? collate(std::move(samples)) : stack_collate(std::move(samples));
@@ -106,7 +83,11 @@ class StreamBatches : public BatchMaker {
       if (auto sample = next(stopping)) claim.samples.push_back(std::move(*sample));
     if (claim.samples.empty()) return std::nullopt;
     if (ended_ && options_.drop_last && std::cmp_less(claim.samples.size(), options_.batch_size)) return std::nullopt;
-    claim.state = stream_->state();
+    try {
+      claim.state = stream_->state();
+    } catch (...) {
+      rethrow_of(fmt::format("the stream's state() behind {} samples", at_));
+    }
     return claim;
   }
 
@@ -126,7 +107,11 @@ class StreamBatches : public BatchMaker {
     stream_ = dataset_.iterate(SampleRandom(options_.seed, options_.epoch, of_the_stream).next());
     if (!stream_) throw Error("batches: iterate() gave no stream");
     if (options_.stream_state) {
-      stream_->restore(*options_.stream_state);
+      try {
+        stream_->restore(*options_.stream_state);
+      } catch (...) {
+        rethrow_of("the stream's restore()");
+      }
       return;
     }
     // A quotient: the product of hostile numbers would overflow.
@@ -163,6 +148,28 @@ Tensor uploaded(Array array, const Device& device) {
 }
 
 }  // namespace
+
+void rethrow_of(const std::string& name) {
+  try {
+    throw;
+  } catch (const Abandoned&) {
+    throw;
+  } catch (const FileError& error) {
+    std::throw_with_nested(FileError(placed(name, error.what())));
+  } catch (const std::exception& error) {
+    std::throw_with_nested(Error(placed(name, error.what())));
+  } catch (...) {
+    std::throw_with_nested(Error(fmt::format("{}: an exception that is no std::exception", name)));
+  }
+}
+
+std::string safe_name(const Dataset& dataset, std::int64_t index) {
+  try {
+    return dataset.name_of(index);
+  } catch (const std::exception& error) {
+    return fmt::format("sample {}", index);
+  }
+}
 
 std::int64_t used_samples(const Dataset& dataset, const BatchOptions& options) {
   const auto size = options.sampler ? options.sampler->size : dataset.size();

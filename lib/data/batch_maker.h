@@ -36,6 +36,11 @@ std::unique_ptr<BatchMaker> make_batch_maker(const Dataset& dataset, const Batch
 /// The number of samples that take part in an epoch's batches.
 std::int64_t used_samples(const Dataset& dataset, const BatchOptions& options);
 
+/// Throws the exception that is being handled, behind the name of the samples. The caller's own class is nested in it.
+[[noreturn]] void rethrow_of(const std::string& name);
+/// Its name_of(), or where that throws the number.
+std::string safe_name(const Dataset& dataset, std::int64_t index);
+
 /// A batch of host arrays, uploaded.
 Batch uploaded(std::vector<Array> arrays, const Device& device);
 

@@ -81,6 +81,14 @@ Batches::Batches(const Dataset& dataset, BatchOptions options) : dataset_(&datas
     if (!options_.sampler->order || options_.sampler->size < 0)
       throw Error("batches: the sampler has no order, or a negative size");
   }
+  if (options_.length)
+    options_.length = [length = std::move(options_.length), &dataset](std::int64_t index) {
+      try {
+        return length(index);
+      } catch (...) {
+        rethrow_of(safe_name(dataset, index));
+      }
+    };
   if (options_.stream_state && !is_stream) throw Error("batches: stream_state is for streams, and this dataset has a size");
   if (const auto* arrays = dynamic_cast<const ArrayDataset*>(&dataset)) {
     validate(*arrays);

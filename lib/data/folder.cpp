@@ -9,6 +9,7 @@
 #include "clnet/data.h"
 #include "clnet/error.h"
 #include "lib/base/env.h"
+#include "lib/data/folder_entries.h"
 
 namespace clnet::data {
 namespace {
@@ -18,13 +19,8 @@ namespace fs = std::filesystem;
 constexpr const char* debian_fashion_mnist = "/usr/share/datasets/fashion-mnist";
 
 std::vector<std::string> names_in(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error))
-    throw FileError(fmt::format("{}: {}", folder.string(), error ? error.message() : "is not a folder"));
   std::vector<std::string> names;
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) names.push_back(entry->path().filename());
-  if (error) throw FileError(fmt::format("{}: cannot list the folder: {}", folder.string(), error.message()));
+  for (const auto& path : entries_of(folder)) names.push_back(path.filename().string());
   return names;
 }
 

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <system_error>
 
 #include "clnet/data/audio.h"
 #include "clnet/data/samplers.h"
@@ -16,31 +14,9 @@
 namespace clnet::data {
 namespace {
 
-constexpr int most_sound_levels = 16;
-constexpr std::size_t most_sound_files = 100'000'000;
 constexpr double most_seconds = 3600;
 
-bool is_wav_name(const std::filesystem::path& path) {
-  auto ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending == ".wav" || ending == ".wave";
-}
-
-/// Links to folders are not followed, as they may lead round.
-void collect_sounds(const std::filesystem::path& folder, int levels, std::int32_t label, std::vector<Sounds::File>& found) {
-  if (levels > most_sound_levels)
-    throw FileError(fmt::format("{}: lies more than {} levels deep", folder.string(), most_sound_levels));
-  for (const auto& path : entries_of(folder)) {
-    std::error_code error;
-    if (std::filesystem::is_directory(path, error)) {
-      if (!std::filesystem::is_symlink(path, error)) collect_sounds(path, levels + 1, label, found);
-    } else if (is_wav_name(path)) {
-      if (found.size() == most_sound_files)
-        throw FileError(fmt::format("{}: holds more than {} files", folder.string(), most_sound_files));
-      found.push_back({.path = path, .label = label});
-    }
-  }
-}
+const FileKind sound_files{"sounds", "wav files", {".wav", ".wave"}};
 
 }  // namespace
 
@@ -115,22 +91,10 @@ std::pair<Sounds, Sounds> Sounds::split(double share, std::uint64_t seed) const 
 }
 
 Sounds sound_folder(const std::filesystem::path& folder, const SoundOptions& options) {
+  auto found = files_by_class(folder, sound_files);
   std::vector<Sounds::File> files;
-  std::vector<std::string> names;
-  std::filesystem::path without;
-  for (const auto& path : entries_of(folder)) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(path, error)) continue;
-    const auto before = files.size();
-    collect_sounds(path, 1, static_cast<std::int32_t>(names.size()), files);
-    // Without it the numbers of all later classes would differ from those of another folder.
-    if (files.size() == before && without.empty()) without = path;
-    names.push_back(path.filename().string());
-  }
-  if (files.empty())
-    throw FileError(fmt::format("{}: holds no folders of sounds; expected a folder per class with wav files", folder.string()));
-  if (!without.empty()) throw FileError(fmt::format("{}: a folder of a class without wav files", without.string()));
-  return {std::move(files), std::move(names), options};
+  for (auto& [path, label] : found.files) files.push_back({.path = std::move(path), .label = label});
+  return {std::move(files), std::move(found.names), options};
 }
 
 }  // namespace clnet::data

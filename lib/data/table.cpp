@@ -15,15 +15,14 @@
 #include <utility>
 
 #include "clnet/error.h"
-#include "lib/base/file.h"
 #include "lib/base/input_file.h"
+#include "lib/data/csv_rows.h"
 #include "lib/data/gather.h"
 
 namespace clnet::data {
 namespace {
 
-constexpr std::uint64_t most_csv_bytes = std::uint64_t{1} << 30;
-constexpr std::size_t most_columns = 100'000, most_fields = std::size_t{1} << 28, most_categories = 1'000'000;
+constexpr std::size_t most_fields = std::size_t{1} << 28, most_categories = 1'000'000;
 
 std::optional<double> number_in(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -34,90 +33,6 @@ std::optional<double> number_in(std::string_view text) {
     return std::strtod(std::string(text).c_str(), nullptr);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
-
-std::string_view without_spaces(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-/// The rows of a file, again and again from the front. Fields without quotes have no spaces around them.
-class CsvRows {
- public:
-  CsvRows(const std::filesystem::path& path, const CsvOptions& options)
-      : path_(path), options_(options), content_(file::read(path, most_csv_bytes)) {
-    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-    if (content_.starts_with(byte_order_mark)) content_.erase(0, byte_order_mark.size());
-    if (const auto zero = content_.find('\0'); zero != std::string::npos) fail(fmt::format("is no text: byte {} is zero", zero));
-  }
-
-  [[noreturn]] void fail(std::string_view reason) const { throw FileError(fmt::format("{}: {}", path_.string(), reason)); }
-  [[noreturn]] void fail_in_row(std::string_view reason) const { fail(fmt::format("line {}: {}", row_line_, reason)); }
-
-  void rewind() {
-    at_ = 0;
-    line_ = 1;
-  }
-  /// False at the end.
-  bool next(std::vector<std::string>& fields) {
-    while (at_ < content_.size() && is_line_end(content_[at_])) line_ += content_[at_++] == '\n' ? 1 : 0;
-    row_line_ = line_;
-    std::size_t count = 0;
-    if (at_ >= content_.size()) return false;
-    for (bool goes_on = true; goes_on;) {
-      if (count == most_columns) fail_in_row(fmt::format("has more than {} fields", most_columns));
-      if (count == fields.size()) fields.emplace_back();
-      goes_on = field(fields[count++]);
-    }
-    fields.resize(count);
-    return true;
-  }
-
- private:
-  static bool is_line_end(char c) { return c == '\n' || c == '\r'; }
-
-  /// Whether another one follows in the row.
-  bool field(std::string& out) {
-    out.clear();
-    auto begin = at_;
-    while (begin < content_.size() && content_[begin] == ' ' && options_.separator != ' ') ++begin;
-    if (begin < content_.size() && content_[begin] == options_.quote) {
-      at_ = begin + 1;
-      quoted(out);
-    } else {
-      const auto end = std::find_if(content_.begin() + static_cast<std::ptrdiff_t>(at_), content_.end(),
-                                    [&](char c) { return c == options_.separator || is_line_end(c); });
-      const auto length = static_cast<std::size_t>(end - content_.begin()) - at_;
-      out = without_spaces(std::string_view(content_).substr(at_, length));
-      at_ += length;
-    }
-    if (at_ < content_.size() && content_[at_] == options_.separator) {
-      ++at_;
-      return true;
-    }
-    return false;
-  }
-  void quoted(std::string& out) {
-    for (;; ++at_) {
-      if (at_ >= content_.size()) fail_in_row("a quote is not closed");
-      if (content_[at_] == '\n') ++line_;
-      if (content_[at_] == options_.quote) {
-        if (at_ + 1 >= content_.size() || content_[at_ + 1] != options_.quote) break;
-        ++at_;
-      }
-      out += content_[at_];
-    }
-    ++at_;
-    while (at_ < content_.size() && content_[at_] == ' ' && options_.separator != ' ') ++at_;
-    if (at_ < content_.size() && content_[at_] != options_.separator && !is_line_end(content_[at_]))
-      fail_in_row(fmt::format("{} follows a closing quote", in_quotes(content_.substr(at_, 1))));
-  }
-
-  const std::filesystem::path path_;
-  const CsvOptions& options_;
-  std::string content_;
-  std::size_t at_ = 0, line_ = 1, row_line_ = 1;
-};
 
 /// What the first pass over the rows finds out.
 struct CsvLayout {
@@ -186,7 +101,7 @@ std::vector<std::string> Table::names() const {
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options) {
   require_csv_options(options);
   const std::set<std::string, std::less<>> missing(options.missing.begin(), options.missing.end());
-  CsvRows rows(path, options);
+  CsvRows rows(path, options.separator, options.quote);
   auto layout = find_layout(rows, options, missing);
   const auto count = layout.names.size();
   std::vector<std::string> fields;

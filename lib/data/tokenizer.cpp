@@ -137,33 +137,28 @@ Tokenizer Tokenizer::bytes() {
   return result;
 }
 
-Tokenizer Tokenizer::characters(std::string_view text, const TokenizerOptions& options) {
+Tokenizer Tokenizer::of_units(Kind kind, std::string_view text, const TokenizerOptions& options) {
   require_token_options(options, 2);
   const auto lowered = options.lower ? lower_case(text) : std::string(text);
   Tokenizer result;
-  result.kind_ = Kind::characters;
+  result.kind_ = kind;
   result.lower_ = options.lower;
   result.unknown_ = options.unknown;
-  auto kept = frequent(characters_of(lowered), options);
-  std::sort(kept.begin(), kept.end());
+  auto kept = frequent(kind == Kind::characters ? characters_of(lowered) : words_of(lowered), options);
+  // Few characters: a person who reads them looks for the order of their bytes.
+  if (kind == Kind::characters) std::sort(kept.begin(), kept.end());
   if (options.unknown) result.tokens_.emplace_back(unknown_text);
   result.tokens_.insert(result.tokens_.end(), kept.begin(), kept.end());
   result.index_tokens();
   return result;
 }
 
+Tokenizer Tokenizer::characters(std::string_view text, const TokenizerOptions& options) {
+  return of_units(Kind::characters, text, options);
+}
+
 Tokenizer Tokenizer::words(std::string_view text, const TokenizerOptions& options) {
-  require_token_options(options, 2);
-  const auto lowered = options.lower ? lower_case(text) : std::string(text);
-  Tokenizer result;
-  result.kind_ = Kind::words;
-  result.lower_ = options.lower;
-  result.unknown_ = options.unknown;
-  const auto kept = frequent(words_of(lowered), options);
-  if (options.unknown) result.tokens_.emplace_back(unknown_text);
-  result.tokens_.insert(result.tokens_.end(), kept.begin(), kept.end());
-  result.index_tokens();
-  return result;
+  return of_units(Kind::words, text, options);
 }
 
 Tokenizer Tokenizer::bpe(std::string_view text, const TokenizerOptions& options) {

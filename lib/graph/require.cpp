@@ -48,4 +48,9 @@ void require_defined(std::string_view op, std::string_view name, const std::vect
     if (!tensors[i].defined()) throw Error(fmt::format("{}: argument '{}[{}]' is undefined", op, name, i));
 }
 
+void refuse_f64(std::string_view who, std::string_view name, const Spec& spec) {
+  if (spec.dtype == Dtype::f64)
+    throw DtypeError(fmt::format("{}: {} is {}; it computes in f32 and does not take f64", who, name, to_string(spec)));
+}
+
 }  // namespace clnet

@@ -25,6 +25,8 @@ int require_dim(std::string_view op, const Tensor& x, int dim);
 int require_line(std::string_view op, const Shape& shape, int dim);
 /// Throws DtypeError, with the operation's name, unless `start` is one i32 or i64.
 void require_start(std::string_view op, const Tensor& start);
+/// Throws DtypeError, with both names, where the argument or parameter is f64.
+void refuse_f64(std::string_view who, std::string_view name, const Spec& spec);
 /// require_defined() for each of several, as "tensors[2]".
 void require_defined(std::string_view op, std::string_view name, const std::vector<Tensor>& tensors);
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <ostream>
-#include <set>
 #include <utility>
 
 #include "clnet/data/numpy.h"
@@ -13,6 +12,7 @@
 #include "lib/base/file.h"
 #include "lib/base/input_file.h"
 #include "lib/io/npy_format.h"
+#include "lib/io/state_files.h"
 #include "lib/io/zip.h"
 
 namespace clnet {
@@ -39,62 +39,70 @@ class FileReader final : public io::ByteReader {
 
 }  // namespace
 
-data::Array data::read_npy(const std::filesystem::path& path) {
+data::Array data::read_npy(const std::filesystem::path& path, Dtype doubles) {
   FileReader source(path);
-  return io::read_npy_array(source, std::numeric_limits<std::uint64_t>::max());
+  return io::read_npy_array(source, std::numeric_limits<std::uint64_t>::max(), doubles);
 }
 
-std::vector<data::Array> data::read_npz(const std::filesystem::path& path, std::uint64_t most_bytes) {
-  const InputFile file(path);
+std::vector<data::Array> data::read_npz(const std::filesystem::path& path, std::uint64_t most_bytes, Dtype doubles) {
   std::vector<Array> arrays;
+  io::read_npz(path, most_bytes, doubles, [&](std::size_t, Array array) { arrays.push_back(std::move(array)); });
+  return arrays;
+}
+
+void io::read_npz(const std::filesystem::path& path, std::uint64_t most_bytes, Dtype doubles, const ArraySink& sink) {
+  const InputFile file(path);
   std::uint64_t left = most_bytes;
-  for (auto& member : io::zip_members(file)) {
+  std::size_t place = 0;
+  for (auto& member : zip_members(file)) {
     const auto name = member.name;
-    io::ZipReader source(file, std::move(member));
+    ZipReader source(file, std::move(member));
     if (!name.ends_with(npy_ending)) source.fail("is no array: its name does not end in .npy");
-    auto array = io::read_npy_array(source, left);
+    auto array = read_npy_array(source, left, doubles);
     left -= array.bytes.size();
     array.name = name.substr(0, name.size() - npy_ending.size());
-    arrays.push_back(std::move(array));
+    sink(place++, std::move(array));
   }
-  return arrays;
 }
 
 void io::save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   if (!tensor.defined()) throw Error("save_npy: the tensor is not defined");
   const auto header = npy_header(tensor.spec());
-  const auto bytes = npy_data(tensor);  // before the file is touched
+  std::string values(static_cast<std::size_t>(tensor.spec().bytes()), '\0');
+  tensor.to_bytes(values.data(), values.size());  // before the file is touched
+  const auto bytes = npy_data(tensor.dtype(), std::move(values));
   file::replace(path, [&](std::ostream& out) {
     out.write(header.data(), static_cast<std::streamsize>(header.size()));
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   });
 }
 
-Tensor io::load_npy(const std::filesystem::path& path) { return data::read_npy(path).tensor(); }
+Tensor io::load_npy(const std::filesystem::path& path, Dtype doubles) { return data::read_npy(path, doubles).tensor(); }
 
-void io::save_npz(const std::filesystem::path& path, const StateDict& tensors, const NpzOptions& options) {
+void io::write_npz(const std::filesystem::path& path, const WrittenState& state, bool compressed) {
   constexpr std::size_t most_name = 1024;
-  std::set<std::string_view> names;
-  std::vector<Tensor> values;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, spec] : state.tensors)
     if (name.empty() || name.size() > most_name)
       throw Error(fmt::format("save_npz: a name has {} bytes, expected 1 to {}", name.size(), most_name));
-    if (!names.insert(name).second) throw Error(fmt::format("save_npz: tensor {} is given twice", in_quotes(name)));
-    if (!tensor.defined()) throw Error(fmt::format("save_npz: tensor {} is not defined", in_quotes(name)));
-    values.push_back(tensor);
-  }
-  eval(values);  // all in one plan, and before the file is touched
   file::replace(path, [&](std::ostream& out) {
-    ZipWriter zip(out, options.compressed);
-    for (const auto& [name, tensor] : tensors)
-      zip.add(name + std::string(npy_ending), npy_header(tensor.spec()) + npy_data(tensor));
+    ZipWriter zip(out, compressed);
+    for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+      const auto& [name, spec] = state.tensors[i];
+      std::string bytes(static_cast<std::size_t>(spec.bytes()), '\0');
+      state.read(i, bytes.data());
+      zip.add(name + std::string(npy_ending), npy_header(spec) + npy_data(spec.dtype, std::move(bytes)));
+    }
     zip.finish();
   });
 }
 
-io::StateDict io::load_npz(const std::filesystem::path& path) {
+void io::save_npz(const std::filesystem::path& path, const StateDict& tensors, const NpzOptions& options) {
+  write_npz(path, written_state("save_npz", tensors), options.compressed);
+}
+
+io::StateDict io::load_npz(const std::filesystem::path& path, Dtype doubles) {
   StateDict tensors;
-  for (auto& array : data::read_npz(path)) tensors.emplace_back(array.name, array.tensor());
+  for (auto& array : data::read_npz(path, data::most_npz_bytes, doubles)) tensors.emplace_back(array.name, array.tensor());
   return tensors;
 }
 

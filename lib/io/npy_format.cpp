@@ -14,6 +14,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/input_file.h"
+#include "lib/io/convert_values.h"
 
 namespace clnet::io {
 namespace {
@@ -25,31 +26,12 @@ constexpr std::uint64_t most_npy_header = std::uint64_t{1} << 16;
 constexpr std::int64_t most_elements = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t most_dimensions = 64;  // as NumPy has it
 
-template <class From, class To>
-bool convert_values(const std::byte* in, std::size_t count, std::byte* out) {
-  for (std::size_t i = 0; i < count; ++i) {
-    From value;
-    std::memcpy(&value, in + i * sizeof value, sizeof value);
-    if constexpr (std::is_integral_v<From>)
-      if (!std::in_range<To>(value)) return false;
-    const auto converted = static_cast<To>(value);
-    std::memcpy(out + i * sizeof converted, &converted, sizeof converted);
-  }
-  return true;
-}
-
-/// Values of one byte as they are; of bool only 0 and 1.
-bool copy_bools(const std::byte* in, std::size_t count, std::byte* out) {
-  std::memcpy(out, in, count);
-  return std::all_of(in, in + count, [](std::byte value) { return std::to_integer<int>(value) <= 1; });
-}
-
 /// How NumPy's dtypes become clnet's. `convert` says whether all values fit.
 struct NpyDtype {
   std::string_view name;
   std::size_t bytes;
   Dtype dtype;
-  bool (*convert)(const std::byte* in, std::size_t count, std::byte* out);
+  ConvertValues convert;
 };
 constexpr std::array npy_dtypes{
     NpyDtype{"b1", 1, Dtype::boolean, copy_bools},
@@ -63,9 +45,9 @@ constexpr std::array npy_dtypes{
     NpyDtype{"u8", 8, Dtype::i64, convert_values<std::uint64_t, std::int64_t>},
     NpyDtype{"f2", 2, Dtype::f16, convert_values<std::uint16_t, std::uint16_t>},
     NpyDtype{"f4", 4, Dtype::f32, convert_values<float, float>},
-    NpyDtype{"f8", 8, Dtype::f32, convert_values<double, float>},
-    NpyDtype{"f8", 8, Dtype::f64, convert_values<double, double>},  // written only: the first of a name is read
+    NpyDtype{"f8", 8, Dtype::f64, convert_values<double, double>},
 };
+constexpr NpyDtype rounded_doubles{"f8", 8, Dtype::f32, convert_values<double, float>};
 
 struct NpyHeader {
   NpyDtype dtype{};
@@ -240,9 +222,11 @@ const NpyDtype& written_as(Dtype dtype) {
 
 void ByteReader::fail(std::string_view reason) const { throw FileError(fmt::format("{}: {}", name_, reason)); }
 
-data::Array read_npy_array(ByteReader& source, std::uint64_t most_bytes) {
+data::Array read_npy_array(ByteReader& source, std::uint64_t most_bytes, Dtype doubles) {
+  if (doubles != Dtype::f64 && doubles != Dtype::f32)
+    throw DtypeError(fmt::format("NumPy's f8 are read as f64 or f32, not as {}", to_string(doubles)));
   const auto header = read_npy_header(source);
-  const auto& dtype = header.dtype;
+  const auto& dtype = header.dtype.dtype == Dtype::f64 && doubles == Dtype::f32 ? rounded_doubles : header.dtype;
   data::Array array;
   array.shape = Shape(header.extents);
   array.dtype = dtype.dtype;
@@ -291,11 +275,8 @@ std::string npy_header(const Spec& spec) {
   return header + text;
 }
 
-std::string npy_data(const Tensor& tensor) {
-  const auto& spec = tensor.spec();
-  std::string bytes(static_cast<std::size_t>(spec.bytes()), '\0');
-  tensor.to_bytes(bytes.data(), bytes.size());
-  if (spec.dtype != Dtype::bf16) return bytes;
+std::string npy_data(Dtype dtype, std::string bytes) {
+  if (dtype != Dtype::bf16) return bytes;
   std::string wide(2 * bytes.size(), '\0');
   for (std::size_t i = 0; i < bytes.size() / 2; ++i) {
     std::uint16_t bits = 0;

@@ -34,12 +34,13 @@ class ByteReader {
   std::string name_;
 };
 
-/// The whole array, which takes `most_bytes` of memory at most. Nothing may follow it. Memory grows with the data that arrive.
-data::Array read_npy_array(ByteReader& source, std::uint64_t most_bytes);
+/// The whole array, which takes `most_bytes` of memory at most, with f8 as `doubles`: f64 or f32. Nothing may follow it. Memory
+/// grows with the data that arrive.
+data::Array read_npy_array(ByteReader& source, std::uint64_t most_bytes, Dtype doubles);
 
 /// All that stands before the data of an array in C order. bf16 counts as f32.
 std::string npy_header(const Spec& spec);
-/// The data: little-endian, bf16 as f32.
-std::string npy_data(const Tensor& tensor);
+/// The data from an array's bytes: bf16 as f32.
+std::string npy_data(Dtype dtype, std::string bytes);
 
 }  // namespace clnet::io

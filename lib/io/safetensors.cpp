@@ -2,16 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <ostream>
-#include <set>
 
-#include "clnet/error.h"
 #include "clnet/io.h"
 #include "lib/base/file.h"
 #include "lib/base/input_file.h"
 #include "lib/io/safetensors_header.h"
+#include "lib/io/state_files.h"
 
 namespace clnet::io {
 namespace {
@@ -33,21 +31,12 @@ void place(std::vector<StoredTensor>& tensors) {
 
 }  // namespace
 
-void save_safetensors(const std::filesystem::path& path, const StateDict& tensors,
-                      const std::map<std::string, std::string>& metadata) {
+void write_safetensors(const std::filesystem::path& path, const WrittenState& state,
+                       const std::map<std::string, std::string>& metadata) {
   std::vector<StoredTensor> stored;
-  std::vector<Tensor> values;
-  std::set<std::string_view> names;
-  for (const auto& [name, tensor] : tensors) {
-    if (!names.insert(name).second) throw Error(fmt::format("save_safetensors: tensor {} is given twice", in_quotes(name)));
-    if (!tensor.defined()) throw Error(fmt::format("save_safetensors: tensor {} is not defined", in_quotes(name)));
-    stored.push_back({name, tensor.spec()});
-    values.push_back(tensor);
-  }
+  for (const auto& [name, spec] : state.tensors) stored.push_back({name, spec});
   place(stored);
   const auto header = write_header(stored, metadata);
-  eval(values);  // all in one plan, and before the file is touched
-
   std::vector<std::size_t> order(stored.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -58,29 +47,37 @@ void save_safetensors(const std::filesystem::path& path, const StateDict& tensor
     std::vector<char> bytes;
     for (const auto i : order) {
       bytes.resize(static_cast<std::size_t>(stored[i].spec.bytes()));
-      values[i].to_bytes(bytes.data(), bytes.size());
+      state.read(i, bytes.data());
       out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     }
   });
 }
 
-Safetensors load_safetensors(const std::filesystem::path& path) {
+void save_safetensors(const std::filesystem::path& path, const StateDict& tensors,
+                      const std::map<std::string, std::string>& metadata) {
+  write_safetensors(path, written_state("save_safetensors", tensors), metadata);
+}
+
+std::map<std::string, std::string> read_safetensors(const std::filesystem::path& path, const ArraySink& sink) {
   const InputFile file(path);
   auto header = read_header(file);
-  Safetensors out;
-  out.metadata = std::move(header.metadata);
-  out.tensors.reserve(header.tensors.size());
-  std::vector<char> bytes;
-  for (auto& stored : header.tensors) {
-    bytes.resize(static_cast<std::size_t>(stored.end - stored.begin));
-    file.read_at(header.data_offset + stored.begin, bytes.data(), bytes.size());
-    if (stored.spec.dtype == Dtype::boolean)
-      for (const char byte : bytes)
-        if (byte != 0 && byte != 1)
-          file.fail(
-              fmt::format("tensor {} of dtype BOOL holds the byte {}", in_quotes(stored.name), static_cast<unsigned char>(byte)));
-    out.tensors.emplace_back(std::move(stored.name), Tensor::from_bytes(bytes.data(), bytes.size(), stored.spec));
+  for (std::size_t i = 0; i < header.tensors.size(); ++i) {
+    auto& stored = header.tensors[i];
+    data::Array array(stored.spec.shape, stored.spec.dtype, std::move(stored.name));
+    file.read_at(header.data_offset + stored.begin, array.bytes.data(), array.bytes.size());
+    if (array.dtype == Dtype::boolean)
+      for (const auto byte : array.bytes)
+        if (std::to_integer<int>(byte) > 1)
+          file.fail(fmt::format("tensor {} of dtype BOOL holds the byte {}", in_quotes(array.name), std::to_integer<int>(byte)));
+    sink(i, std::move(array));
   }
+  return std::move(header.metadata);
+}
+
+Safetensors load_safetensors(const std::filesystem::path& path) {
+  Safetensors out;
+  out.metadata = read_safetensors(
+      path, [&](std::size_t, const data::Array& array) { out.tensors.emplace_back(array.name, array.tensor()); });
   return out;
 }
 

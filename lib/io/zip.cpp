@@ -19,7 +19,8 @@ namespace {
 constexpr std::uint32_t local_magic = 0x04034b50, entry_magic = 0x02014b50, end_magic = 0x06054b50, end64_magic = 0x06064b50,
                         locator_magic = 0x07064b50;
 constexpr std::uint64_t local_bytes = 30, entry_bytes = 46, end_bytes = 22, end64_bytes = 56, locator_bytes = 20;
-constexpr std::uint16_t stored_method = 0, deflated_method = 8, zip64_extra = 1, zip64_version = 45;
+constexpr std::uint16_t stored_method = 0, deflated_method = 8, zip64_extra = 1, zip64_version = 45,
+                        padding_extra = 0x4246;  // "FB", as PyTorch pads
 constexpr std::uint16_t is_encrypted = 1, is_utf8 = 1 << 11;
 constexpr std::uint16_t in_zip64_16 = 0xffff;
 constexpr std::uint32_t in_zip64_32 = 0xffffffff;
@@ -281,17 +282,25 @@ void ZipWriter::write(std::string_view bytes) {
   at_ += bytes.size();
 }
 
-void ZipWriter::add(const std::string& name, std::string_view content) {
+void ZipWriter::add(const std::string& name, std::string_view content, std::uint64_t alignment) {
   constexpr std::uint16_t no_time = 0, first_day = 1 << 5 | 1;  // 1980-01-01: the same tensors give the same file
   const auto deflated = deflated_ ? deflated_content(content) : std::string();
   const auto stored = deflated_ ? std::string_view(deflated) : content;
   ZipMember member{.name = name, .deflated = deflated_, .stored = stored.size(), .content = content.size(), .offset = at_};
   member.checksum = static_cast<std::uint32_t>(
       ::crc32_z(::crc32_z(0, nullptr, 0), reinterpret_cast<const unsigned char*>(content.data()), content.size()));
+  constexpr std::uint64_t sizes_bytes = 20, field_bytes = 4;
+  const auto end = at_ + local_bytes + name.size() + sizes_bytes + field_bytes;
+  const auto padding = static_cast<std::uint16_t>(alignment > 1 ? field_bytes + (alignment - end % alignment) % alignment : 0);
   write(zip_record(local_magic, zip64_version, is_utf8, deflated_ ? deflated_method : stored_method, no_time, first_day,
-                   member.checksum, in_zip64_32, in_zip64_32, static_cast<std::uint16_t>(name.size()), std::uint16_t{20}));
+                   member.checksum, in_zip64_32, in_zip64_32, static_cast<std::uint16_t>(name.size()),
+                   static_cast<std::uint16_t>(sizes_bytes + padding)));
   write(name);
   write(zip_record(zip64_extra, std::uint16_t{16}, member.content, member.stored));
+  if (padding > 0) {
+    const auto zeros = static_cast<std::uint16_t>(padding - field_bytes);
+    write(zip_record(padding_extra, zeros) + std::string(zeros, '\0'));
+  }
   write(stored);
   members_.push_back(std::move(member));
 }
@@ -308,6 +317,10 @@ void ZipWriter::finish() {
     write(zip_record(zip64_extra, std::uint16_t{24}, member.content, member.stored, member.offset));
   }
   const std::uint64_t bytes = at_ - begin, place = at_, count = members_.size();
+  if (count == 0) {  // NumPy knows an empty archive by this record alone
+    write(zip_record(end_magic, none, none, none, none, std::uint32_t{0}, std::uint32_t{0}, none));
+    return;
+  }
   write(zip_record(end64_magic, std::uint64_t{end64_bytes - 12}, zip64_version, zip64_version, std::uint32_t{0}, std::uint32_t{0},
                    count, count, bytes, begin));
   write(zip_record(locator_magic, std::uint32_t{0}, place, std::uint32_t{1}));

@@ -56,7 +56,8 @@ class ZipReader final : public ByteReader {
 class ZipWriter {
  public:
   ZipWriter(std::ostream& out, bool deflated) : out_(out), deflated_(deflated) {}
-  void add(const std::string& name, std::string_view content);
+  /// The content begins at a multiple of `alignment`, at most 1024.
+  void add(const std::string& name, std::string_view content, std::uint64_t alignment = 1);
   /// The directory, behind the last member.
   void finish();
 

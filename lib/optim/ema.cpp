@@ -5,6 +5,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/require.h"
 #include "lib/nn/parameter.h"
 #include "lib/optim/options.h"
 #include "lib/optim/state_reader.h"

@@ -7,6 +7,7 @@
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/require.h"
 #include "lib/nn/reached.h"
 #include "lib/optim/line_search.h"
 #include "lib/optim/options.h"

@@ -18,6 +18,7 @@
 #include "lib/exec/evaluate.h"
 #include "lib/exec/upload.h"
 #include "lib/graph/node.h"
+#include "lib/graph/require.h"
 #include "lib/nn/parameter.h"
 #include "lib/nn/reached.h"
 #include "lib/optim/options.h"

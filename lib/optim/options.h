@@ -26,12 +26,6 @@ inline void require_share(std::string_view who, std::string_view what, double va
   require(value >= 0 && value < 1, who, what, value);
 }
 
-/// Formulas and states are f32.
-inline void refuse_f64(std::string_view who, std::string_view name, const Spec& spec) {
-  if (spec.dtype == Dtype::f64)
-    throw DtypeError(fmt::format("{}: {} is {}; optimizers compute in f32 and do not take f64", who, name, to_string(spec)));
-}
-
 inline void require_finite(std::string_view who, std::string_view what, double value) {
   require(std::isfinite(value), who, what, value);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "clnet/error.h"
+#include "lib/graph/capture.h"
 #include "lib/optim/state_reader.h"
 
 namespace clnet::optim {
@@ -26,6 +27,8 @@ Scheduler::Scheduler(const Optimizer& optimizer, Schedule rate, Schedule momentu
 }
 
 void Scheduler::step() {
+  // Calls that do not run the function would leave the rate where it is.
+  if (capturing()) throw Error("Scheduler::step: not inside compile(), where it acts once; call it behind the compiled function");
   ++impl_->step;
   impl_->set();
 }

@@ -13,6 +13,8 @@
 #include "clnet/error.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/base/input_file.h"
+#include "lib/base/log.h"
 #include "lib/base/os/descriptor.h"
 #include "lib/cl/quirk_file.h"
 
@@ -23,6 +25,7 @@ using ocl::KernelToBuild, ocl::Noted;
 namespace {
 
 constexpr std::uint64_t largest_notes = 16 << 20;
+constexpr std::string_view notes_begin = "clnet kernels ", notes_version = "1";  ///< the first line
 
 const char* suffix(Noted end) { return end == Noted::compiled ? "" : end == Noted::failed ? " failed" : " crashed"; }
 
@@ -31,9 +34,18 @@ const char* suffix(Noted end) { return end == Noted::compiled ? "" : end == Note
 Notes::Notes(const std::string& path) : path_(path) {
   try {
     std::istringstream file(file::read(path_, largest_notes));
-    for (std::string line; std::getline(file, line);) known_.insert(std::move(line));
-  } catch (const FileError&) {
-    // What has grown too large, or is no file, begins anew.
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with(notes_begin) && line.substr(notes_begin.size()) != notes_version)
+        throw FileError(
+            fmt::format("{}: is of the format {}, expected '{}{}'", path_, in_quotes(line), notes_begin, notes_version));
+      known_.insert(std::move(line));
+    }
+  } catch (const FileError& error) {
+    // What has grown too large, is no file, or of another version, begins anew.
+    std::error_code ignored;
+    if (std::filesystem::exists(path_, ignored))
+      logging::print(logging::Level::plan, "notes of kernels begin anew: {}", error.what());
+    known_.clear();
     std::error_code code;
     std::filesystem::remove(path_, code);
   }
@@ -49,7 +61,10 @@ Noted Notes::of(const std::string& kernel) const {
 void Notes::add(const std::string& kernel, Noted end) {
   const std::lock_guard lock(mutex_);
   const auto line = *known_.insert(kernel + suffix(end)).first + '\n';
-  if (const auto file = os::open(path_, os::Opening::append_or_create); file.is_open()) file.write_all(line);
+  std::error_code code;
+  const bool is_new = !std::filesystem::exists(path_, code);  // of several processes some may begin it: that does no harm
+  if (const auto file = os::open(path_, os::Opening::append_or_create); file.is_open())
+    file.write_all(is_new ? fmt::format("{}{}\n{}", notes_begin, notes_version, line) : line);
 }
 
 bool Notes::deserves_another_try(const std::string& kernel) {

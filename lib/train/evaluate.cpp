@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "clnet/data/mixing.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/metrics/classes.h"
@@ -82,7 +83,9 @@ void require_classes(const Tensor& output, const Tensor& labels, const data::Dat
 }
 
 Loss default_loss(const data::Dataset& dataset) {
-  return [all = all_count(dataset)](const Tensor& output, const Tensor& labels) {
+  const bool mixes = dynamic_cast<const data::Mixed*>(&dataset) != nullptr;
+  return [mixes, all = all_count(dataset)](const Tensor& output, const Tensor& labels) {
+    if (mixes && is_floating(labels.dtype())) return cross_entropy(cast(output, Dtype::f32), labels);
     if (is_floating(labels.dtype())) return mean(square(cast(output, Dtype::f32) - labels));
     const auto classes = labels.dtype() == Dtype::i64 ? labels : cast(labels, Dtype::i32);
     if (all) return loss_of_classes(output, classes, {});

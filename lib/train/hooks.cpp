@@ -26,15 +26,30 @@ void Hook::load_state_dict(const io::StateDict& state) {
   if (!state.empty()) throw Error(fmt::format("the state does not fit the hook {}: it has none", name()));
 }
 
+namespace {
+
+/// Calls the hook; its errors say its name. Exceptions of the caller's own classes stay as they are.
+template <class What>
+void call_named(const Hook& hook, const What& what) {
+  try {
+    what();
+  } catch (Error& error) {
+    error.place("hook " + hook.name());
+    throw;
+  }
+}
+
+}  // namespace
+
 void Hooks::before(Call call) const {
-  for (const auto& hook : hooks_) ((*hook).*call)(run_);
+  for (const auto& hook : hooks_) call_named(*hook, [&] { ((*hook).*call)(run_); });
 }
 
 void Hooks::after(Call call) const {
   std::exception_ptr first;
   for (auto hook = hooks_.rbegin(); hook != hooks_.rend(); ++hook) {
     try {
-      ((**hook).*call)(run_);
+      call_named(**hook, [&] { ((**hook).*call)(run_); });
     } catch (...) {
       if (!first) first = std::current_exception();
     }
@@ -43,7 +58,7 @@ void Hooks::after(Call call) const {
 }
 
 void Hooks::on_loss(std::int64_t step, double loss) const {
-  for (const auto& hook : hooks_) hook->on_loss(run_, step, loss);
+  for (const auto& hook : hooks_) call_named(*hook, [&] { hook->on_loss(run_, step, loss); });
 }
 
 std::string Hooks::names() const {

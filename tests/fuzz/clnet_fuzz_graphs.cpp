@@ -34,7 +34,7 @@ void report_crash(int signal) {
 struct Arguments {
   std::uint64_t seed = 0, count = 100;
   double seconds = 0, shrink_seconds = 60, least_repeated = 0;
-  std::string mode = "plan", same_as, digests, coverage;
+  std::string mode = "plan", dtype = "any", same_as, digests, coverage;
   bool plan_only = false, show = false;
   Settings settings;
 };
@@ -85,9 +85,9 @@ int fuzz(const Arguments& arguments, RunOptions options) {
   }
   if (made == 0) return 1;
   if (!arguments.same_as.empty()) {
-    const auto others = digests_of(
-        arguments.same_as, arguments.mode, arguments.seed, made,
-        {"--max-ops", std::to_string(arguments.settings.max_ops), "--block", std::to_string(arguments.settings.block)});
+    const auto others = digests_of(arguments.same_as, arguments.mode, arguments.seed, made,
+                                   {"--max-ops", std::to_string(arguments.settings.max_ops), "--block",
+                                    std::to_string(arguments.settings.block), "--dtype", arguments.dtype});
     for (const auto& [seed, digest] : own) {
       const auto other = others.find(seed);
       if (other != others.end() && other->second == digest) continue;
@@ -124,6 +124,8 @@ int main(int argc, char** argv) {
   app.add_option("--operation", arguments.settings.operation, "each program begins with a call of this one");
   app.add_option("--block", arguments.settings.block, "so many neighbouring seeds share a structure and differ in sizes")
       ->check(CLI::Range(1, 1000000));
+  app.add_option("--dtype", arguments.dtype, "the floating dtype of most values: any, f32, f16, bf16, f64")
+      ->check(CLI::IsMember({"any", "f32", "f16", "bf16", "f64"}));
   app.add_option("--mode", arguments.mode, "how programs are carried out: " + mode_names());
   app.add_option("--same-as", arguments.same_as, "another mode whose results must be the same to the bit");
   app.add_flag("--plan-only", arguments.plan_only, "make plans, but judge no values: for a device that computes nothing");
@@ -138,6 +140,9 @@ int main(int argc, char** argv) {
 
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, report_crash);
   if (arguments.mode == "two-devices") spread_over({Device::current(), test::second_device()});
+  arguments.settings.doubles = Device::current().info().fp64;
+  for (const auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f64})
+    if (arguments.dtype == to_string(dtype)) arguments.settings.dtype = dtype;
   RunOptions options;
   options.judges = !arguments.plan_only;
   options.memory = arguments.settings.deep = arguments.mode == "memory";

@@ -268,8 +268,9 @@ bool add_cast(Generator& g) {
   const bool from_float = is_floating(g.dtype_of(x));
   auto to = g.choose().of({Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32, Dtype::i64,
                            Dtype::i8, Dtype::u8, Dtype::boolean});
+  if (g.casts_to_doubles()) to = Dtype::f64;
   // A number that the dtype cannot hold has no defined result.
-  if (range.size() > 1000 || (to == Dtype::u8 && (range.low < 0 || range.high > 255))) to = Dtype::f32;
+  if (range.size() > 1000 || (to == Dtype::u8 && (range.low < 0 || range.high > 255))) to = Generator::wide(to);
   if (from_float && !is_floating(to) && range.size() >= 100) to = Dtype::f32;
   if (to == Dtype::i8 && range.size() > 127) to = Dtype::f32;
   if (to == Dtype::boolean) range = {0, 1};

@@ -43,7 +43,7 @@ bool add_cross_entropy(Generator& g) {
     inputs.push_back(
         g.leaf(Shape(extents), g.choose().of({Dtype::i32, Dtype::i64}), {0, static_cast<double>(classes - 1)}, Fill::integers));
   }
-  if (weighted) inputs.push_back(g.leaf({classes}, Dtype::f32, {0.5, 2}));
+  if (weighted) inputs.push_back(g.leaf({classes}, Generator::wide(g.dtype_of(x)), {0.5, 2}));
   g.add("cross_entropy",
         fmt::format("cross_entropy($0, $1, {{{}, {}, {}, {}}})", weighted ? "$2" : "{}", options.ignore_index,
                     options.label_smoothing, name_of(options.reduction)),

@@ -12,7 +12,7 @@ bool add_batch_norm_training(Generator& g) {
   const auto x = with_channels(g);
   const Shape channels{g.shape_of(x)[1]};
   const bool weighted = g.choose().chance(0.7), biased = g.choose().chance(0.7);
-  const auto dtype = g.choose().chance(0.7) ? Dtype::f32 : g.dtype_of(x);
+  const auto dtype = g.choose().chance(0.7) ? Generator::wide(g.dtype_of(x)) : g.dtype_of(x);
   std::vector<Ref> inputs{x};
   if (weighted) inputs.push_back(g.of_shape(channels, dtype));
   if (biased) inputs.push_back(g.of_shape(channels, dtype));
@@ -32,8 +32,9 @@ bool add_batch_norm_training(Generator& g) {
 bool add_batch_norm_inference(Generator& g) {
   const auto x = with_channels(g);
   const Shape channels{g.shape_of(x)[1]};
-  const auto mean = g.of_shape(channels, Dtype::f32), var = g.leaf(channels, Dtype::f32, {0.25, 2}),
-             weight = g.of_shape(channels, Dtype::f32), bias = g.of_shape(channels, Dtype::f32);
+  const auto dtype = Generator::wide(g.dtype_of(x));
+  const auto mean = g.of_shape(channels, dtype), var = g.leaf(channels, dtype, {0.25, 2}), weight = g.of_shape(channels, dtype),
+             bias = g.of_shape(channels, dtype);
   g.add("batch_norm_inference", "batch_norm_inference($0, $1, $2, $3, $4)", {x, mean, var, weight, bias},
         [](const Tensors& in) { return batch_norm_inference(in[0], in[1], in[2], in[3], in[4]); }, {-200, 200});
   return true;

@@ -304,6 +304,17 @@ bool add_roll(Generator& g) {
   const auto x = with_rank(g, 1);
   const int dim = some_dim(g, x);
   const auto shift = g.sizes().integer(-5, 5);
+  const int rank = g.shape_of(x).rank();
+  if (rank > 1 && shift > 0) {
+    const int other = (dim + 1) % rank;
+    g.add(
+        "roll", fmt::format("roll($0, {{{}, {}}}, {{{}, {}}})", shift, -2, dim, other), {x},
+        [=](const Tensors& in) {
+          return roll(in[0], {shift, -2}, {dim, other});
+        },
+        g.range(x));
+    return true;
+  }
   g.add(
       "roll", fmt::format("roll($0, {{{}}}, {{{}}})", shift, dim), {x},
       [=](const Tensors& in) { return roll(in[0], {shift}, {dim}); }, g.range(x));

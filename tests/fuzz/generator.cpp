@@ -40,6 +40,11 @@ Generator::Generator(std::uint64_t seed, const Settings& settings)
       sizes_(mix(seed, 2)),
       main_dtype_(choose_.of({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f16, Dtype::bf16})) {
   program_.seed = seed;
+  // By a stream of its own: without doubles the other programs stay as they are.
+  constexpr double share_of_doubles = 0.15;
+  if (settings.doubles && Rng(mix(seed / static_cast<std::uint64_t>(settings.block), 3)).chance(share_of_doubles))
+    main_dtype_ = Dtype::f64;
+  main_dtype_ = settings.dtype.value_or(main_dtype_);
   const auto count = choose_.integer(2, 4);
   for (std::int64_t i = 0; i < count; ++i) extents_.push_back(sizes_.of(usual_extents));
   if (sizes_.chance(0.03)) extents_.back() = 0;
@@ -291,7 +296,7 @@ void Generator::add_gradients() {
   const auto sources = all(
       [&](const Ref& ref) { return is_floating(dtype_of(ref)) && ref != y && (before.count(ref.step) || choose_.chance(0.05)); });
   if (sources.empty()) return;
-  if (dtype_of(y) != Dtype::f32 && choose_.chance(0.5))
+  if (size_of(dtype_of(y)) < size_of(Dtype::f32) && choose_.chance(0.5))
     y = add(
         "cast", "cast($0, Dtype::f32)", {y}, [](const Tensors& x) { return cast(x[0], Dtype::f32); }, range(y));
   y = tame(y, 8);

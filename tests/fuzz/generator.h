@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct Settings {
   std::int64_t most_elements = 4096;  ///< of a value
   std::string operation = {};         ///< with which each program begins; empty: any
   bool deep = false;                  ///< training steps of chains of layers, whose values are large and read late
+  bool doubles = false;               ///< some programs are in f64
+  std::optional<Dtype> dtype = {};    ///< the main one of each program; empty: any
 };
 
 /// Between which numbers a value's elements are expected to lie, so that functions get arguments that they are defined for.
@@ -73,6 +76,10 @@ class Generator {
   Ref tame(const Ref& ref, double size);
   Ref leaf(const Shape& shape, Dtype dtype, Range range = {}, Fill fill = Fill::smooth);
   Dtype float_dtype();
+  /// Of a program in f64, for one in three.
+  bool casts_to_doubles() { return main_dtype_ == Dtype::f64 && choose_.chance(0.3); }
+  /// In which statistics and weights of classes are, beside values of this dtype.
+  static Dtype wide(Dtype dtype) { return dtype == Dtype::f64 ? dtype : Dtype::f32; }
 
   // Steps. `code` is C++ with $0, $1, ... for the inputs.
   using Make = std::function<Tensors(const Tensors&)>;

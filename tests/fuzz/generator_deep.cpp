@@ -88,10 +88,11 @@ void Generator::add_training_step() {
     choose_ = Rng(mix(structure, static_cast<std::uint64_t>(k)));
     x = add_layer(x, weights);
   }
-  const auto y = main_dtype_ == Dtype::f32 ? x
-                                           : add(
-                                                 "cast", "cast($0, Dtype::f32)", {x},
-                                                 [](const Tensors& in) { return cast(in[0], Dtype::f32); }, range(x));
+  const auto y =
+      size_of(main_dtype_) >= size_of(Dtype::f32)
+          ? x
+          : add(
+                "cast", "cast($0, Dtype::f32)", {x}, [](const Tensors& in) { return cast(in[0], Dtype::f32); }, range(x));
   const auto loss = add("mean", "mean(square($0))", {y}, [](const Tensors& in) { return mean(square(in[0])); }, {0, 256});
   std::vector<Ref> inputs{loss};
   std::vector<std::string> names;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "clnet/error.h"
@@ -93,34 +94,39 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
     results_[&node] = std::move(result);
     return;
   }
-  // In f32, functions are a few units off; a result of a narrower dtype is off by a rounding to either side.
+  // In f32 and f64, functions are a few units off; a result of a narrower dtype is off by a rounding to either side.
   constexpr double units = 4;
   const auto& meaning = meaning_of(node.op->name());
   result.hash = hash_of(node);
   const auto wobbling = mix(result.hash ^ arithmetic_.wobble);
   Call call{node, {}};
   bool narrows = false;
+  // With f64 among inputs or results an operation computes in double.
+  const bool in_double =
+      std::any_of(node.outputs.begin(), node.outputs.end(), [](const Spec& spec) { return spec.dtype == Dtype::f64; }) ||
+      std::any_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& x) { return x.dtype() == Dtype::f64; });
+  const auto computed = in_double ? Dtype::f64 : Dtype::f32;
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     const auto& input = node.inputs[k];
     call.in.push_back(results_.at(node_of(input).get()).values[static_cast<std::size_t>(output_of(input))]);
     if (!is_floating(input.dtype())) continue;
     for (const auto& output : node.outputs) narrows = narrows || unit(output.dtype) > unit(input.dtype());
     if (arithmetic_.wobble != 0 && !meaning.exact)
-      wobble(call.in.back(), units * meaning.slack * arithmetic_.strength * unit(Dtype::f32), 0, wobbling + k);
+      wobble(call.in.back(), units * meaning.slack * arithmetic_.strength * unit(computed), 0, wobbling + k);
   }
   result.values = meaning.apply(call);
   if (arithmetic_.wobble != 0 && meaning.terms) {
     auto sizes = meaning.terms(call);
     for (std::size_t i = 0; i < sizes.values.size(); ++i)
-      result.values[0].values[i] += sizes.values[i] * units * arithmetic_.strength * unit(Dtype::f32) *
+      result.values[0].values[i] += sizes.values[i] * units * arithmetic_.strength * unit(computed) *
                                     (2 * as_fraction(mix(wobbling ^ arithmetic_.wobble, i)) - 1);
   }
   for (std::size_t k = 0; k < result.values.size(); ++k) {
     const auto dtype = node.outputs[k].dtype;
     auto& values = result.values[k];
     if (arithmetic_.wobble != 0 && (!meaning.exact || narrows) && is_floating(dtype))
-      wobble(values, (dtype == Dtype::f32 ? units : 1) * arithmetic_.strength * unit(dtype),
-             arithmetic_.strength * tiniest(dtype), mix(wobbling + k));
+      wobble(values, (dtype == computed ? units : 1) * arithmetic_.strength * unit(dtype), arithmetic_.strength * tiniest(dtype),
+             mix(wobbling + k));
     if (arithmetic_.rounds || !is_floating(dtype))
       for (auto& value : values.values) value = rounded(value, dtype);
     if (const auto given = given_.find({&node, static_cast<int>(k)}); given != given_.end()) values = given->second;

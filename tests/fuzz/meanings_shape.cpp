@@ -41,22 +41,29 @@ Arrays index_add(const Call& call) {
                                         call.shape())};
 }
 
+Arrays roll(const Call& call) {
+  const auto shifts = call.list("shifts");
+  return {testing::make_array(call.shape(), [&](const testing::Coordinates& at) {
+    auto from = at;
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      const auto extent = call.shape()[static_cast<int>(d)];
+      from[d] = (at[d] - shifts[d] + extent) % extent;
+    }
+    return call.in[0][testing::linear_index(call.shape(), from)];
+  })};
+}
+
 Arrays copy_to(const Call& call) { return {call.in[0]}; }
 
 }  // namespace
 
 Meanings shape_meanings() {
-  return {{"copy_to", {copy_to, true}},
-          {"reshape", {reshape, true}},
-          {"permute", {permute, true}},
-          {"slice", {slice, true}},
-          {"concat", {concat, true}},
-          {"pad", {pad, true}},
-          {"index_select", {index_select, true}},
-          {"gather", {index_select, true}},
-          {"index_add", {index_add}},
-          {"gather_add", {index_add}},
-          {"slice_update", {slice_update, true}}};
+  return {{"copy_to", {copy_to, true}},     {"reshape", {reshape, true}},
+          {"permute", {permute, true}},     {"slice", {slice, true}},
+          {"concat", {concat, true}},       {"pad", {pad, true}},
+          {"roll", {roll, true}},           {"index_select", {index_select, true}},
+          {"gather", {index_select, true}}, {"index_add", {index_add}},
+          {"gather_add", {index_add}},      {"slice_update", {slice_update, true}}};
 }
 
 }  // namespace clnet::fuzz

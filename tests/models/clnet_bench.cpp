@@ -122,7 +122,9 @@ TEST_CASE("clnet-bench measures, writes a file and compares two") {
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains("matmul-256") && Contains("GFLOP/s") && Contains("images/s"));
-  const auto results = nlohmann::json::parse(std::ifstream(file));
+  const auto written = nlohmann::json::parse(std::ifstream(file));
+  CHECK(written.at("format") == "clnet bench 1");
+  const auto& results = written.at("items");
   REQUIRE(results.size() == 2);
   CHECK(results[0].at("name") == "matmul-256");
   CHECK(results[0].at("work") == 2.0 * 256 * 256 * 256);
@@ -134,6 +136,12 @@ TEST_CASE("clnet-bench measures, writes a file and compares two") {
   const auto compared = bench(folder, {"--compare", file, file});
   CHECK(compared.code == 0);
   CHECK_THAT(compared.out, Contains("1.00x"));
+  const auto kept = bench(folder, {"--compare", CLNET_SOURCE_DIR "/tests/golden/formats/bench-1.json", file});
+  CHECK_THAT(kept.out, Contains("matmul-256") && Contains("0.2500"));
+  const auto unknown = folder.write("b.json", R"({"format": "clnet bench 9", "items": []})").string();
+  const auto refused = bench(folder, {"--compare", file, unknown});
+  CHECK(refused.code != 0);
+  CHECK_THAT(refused.err, Contains("b.json: is of the format \"clnet bench 9\", expected 'clnet bench 1'"));
 }
 
 TEST_CASE("clnet-bench --tune discards a solver that fails, loudly, and remembers the others") {

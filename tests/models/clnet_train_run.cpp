@@ -6,6 +6,7 @@
 
 #include "clnet/io.h"
 #include "tests/models/process.h"
+#include "tests/paths.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet::test;
@@ -57,6 +58,10 @@ TEST_CASE("clnet-train: makes weights, log, curves and trace") {
     REQUIRE(end != std::string::npos);
     const auto object = nlohmann::json::parse(log.substr(start, end - start));
     start = end + 1;
+    if (steps == 0 && object.contains("format")) {
+      CHECK(object["format"] == "clnet train log 1");
+      continue;
+    }
     if (object.contains("step")) {
       CHECK(object.size() == 2);
       CHECK(object["step"] == ++steps);
@@ -223,6 +228,14 @@ TEST_CASE("clnet-train: a checkpoint of another run, a log of something else") {
   place.folder.write("notes.txt", "milk\neggs\n");
   refused("notes.txt: line 1", {"--log", "notes.txt"});
   CHECK(content(place.folder / "notes.txt") == "milk\neggs\n");
+  place.folder.write("newer.jsonl", "{\"format\": \"clnet train log 9\"}\n");
+  refused("newer.jsonl: is of the format \"clnet train log 9\", expected 'clnet train log 1'", {"--log", "newer.jsonl"});
+  // A log of this format from before: lines behind the checkpoint go.
+  place.folder.write("kept.jsonl", content(CLNET_SOURCE_DIR "/tests/golden/formats/train-log-1.jsonl"));
+  REQUIRE(place.train({"--steps", "3", "--checkpoint", "run", "--resume", "--save", "kept", "--log", "kept.jsonl"}).code == 0);
+  const auto kept = content(place.folder / "kept.jsonl");
+  CHECK_THAT(kept, Catch::StartsWith("{\"format\": \"clnet train log 1\"}\n{\"step\": 1, \"loss\": 2.5}\n"));
+  CHECK(kept.find("\"step\": 99") == std::string::npos);
   place.folder.write("run/checkpoint.safetensors", "damaged");
   refused("checkpoint.safetensors", {});
 }

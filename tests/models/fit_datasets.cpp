@@ -1,5 +1,6 @@
 // train::fit and train::evaluate over datasets of a caller's own: the same numbers as in memory, streams, resume.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <set>
 
 #include "clnet/clnet.h"
@@ -84,6 +85,26 @@ Recorded stopped_and_resumed(const data::Dataset& points, const data::Dataset& v
 }
 
 }  // namespace
+
+TEST_CASE("fit: the loss of mixed labels is their cross-entropy") {
+  const auto points = make_points(40);
+  const data::Mixed mixed(points, {.classes = 3, .mixup = 0.4});
+  auto model = make_model();
+  model.inference();
+  double sum = 0;
+  for (const auto& batch : data::batches(mixed, {.batch_size = 40})) {
+    const auto output = model(batch.images).to_vector<double>(), shares = batch.labels.to_vector<double>();
+    for (std::size_t i = 0; i < output.size(); i += 3) {
+      const double all = std::exp(output[i]) + std::exp(output[i + 1]) + std::exp(output[i + 2]);
+      for (std::size_t c = 0; c < 3; ++c) sum -= shares[i + c] * (output[i + c] - std::log(all));
+    }
+  }
+  CHECK(train::evaluate(model, mixed, 40).loss == Approx(sum / 40).epsilon(1e-5));
+  train::FitOptions options{.epochs = 20, .batch_size = 8, .optimizer = optim::Adam(model, 1e-2)};
+  options.progress = false;
+  train::fit(model, mixed, options);
+  CHECK(train::accuracy(model, points) > 0.8);
+}
 
 TEST_CASE("fit: a dataset of one's own gives the numbers of the same in memory, for any number of workers") {
   const auto points = make_points(44), held_out = make_points(20, 1);

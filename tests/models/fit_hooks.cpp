@@ -153,6 +153,19 @@ TEST_CASE("fit: an evaluation that throws anything leaves the model its own weig
   CHECK_FALSE(average.swapped());
 }
 
+TEST_CASE("fit: errors of hooks say which hook") {
+  struct Full : train::Hook {
+    std::string name() const override { return "shelf"; }
+    void after_step(train::Run&) override { throw FileError("a.csv: no space"); }
+  };
+  const auto points = make_points(16);
+  auto model = make_model();
+  auto options = quiet(model, 1);
+  options.hooks = {std::make_shared<Full>()};
+  CHECK_THROWS_AS(train::fit(model, points, options), FileError);
+  CHECK_THROWS_WITH(train::fit(model, points, options), "in hook shelf: a.csv: no space");
+}
+
 TEST_CASE("fit: metrics, hooks and a loss scale in f16") {
   const auto points = make_points(53), validation = make_points(20, 1);
   auto model = make_model();

@@ -214,4 +214,9 @@ TEST_CASE("own checkpoints: a scheduler goes on by the same schedule only") {
   optim::Scheduler less(sgd, optim::one_cycle(0.1, 10));
   CHECK_THROWS_WITH(less.load_state_dict(state), Catch::Contains("momentum is not known"));
   CHECK_THROWS_WITH(optim::Scheduler(sgd, nullptr), Catch::Contains("without a schedule"));
+  const auto compiled = compile([&](const Tensor& x) {
+    same.step();
+    return x + 1.0;
+  });
+  CHECK_THROWS_WITH(compiled(ones({1})), Catch::Contains("Scheduler::step: not inside compile()"));
 }

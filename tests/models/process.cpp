@@ -94,6 +94,7 @@ std::vector<std::string> log_without_times(const fs::path& path) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
     auto object = nlohmann::json::parse(line);
+    if (object.contains("format")) continue;
     for (const char* speed : {"images_per_second", "characters_per_second"}) object.erase(speed);
     object.erase("seconds");
     lines.push_back(object.dump());

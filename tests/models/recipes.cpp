@@ -410,6 +410,11 @@ void saving() {
   const auto net = std::make_unique<Net>();
   net->replace("fc", nn::Linear(8, 4));
   const auto state = model.state_dict();
+  {
+#include <recipes/saving_pytorch_s_own_files_1.inc>
+    CHECK(part.size() == 1);
+    CHECK(part[0].first == "weight");
+  }
 #include <recipes/saving_names_that_differ_1.inc>
   CHECK(left.unfitting == std::vector<std::string>{"fc.weight", "fc.bias"});
 #include <recipes/saving_checkpoints_1.inc>
@@ -738,7 +743,9 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"training_loops_1", "training_loops_a_second_network_that_follows_1", "training_loops_gradients_by_hand_1",
         "training_loops_schedules_1", "training_loops_more_values_with_the_step_1"},
        loops},
-      {{"saving_1", "saving_names_that_differ_1", "saving_checkpoints_1", "saving_your_own_checkpoints_1"}, saving},
+      {{"saving_1", "saving_pytorch_s_own_files_1", "saving_names_that_differ_1", "saving_checkpoints_1",
+        "saving_your_own_checkpoints_1"},
+       saving},
       {{"speed_first_runs_1"}, first_runs},
       {{"finetuning_freezing_a_part_1", "finetuning_freezing_a_part_2"}, freezing_a_part},
       {{"finetuning_1"}, replacing_a_head},

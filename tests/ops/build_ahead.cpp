@@ -59,7 +59,7 @@ struct Processes : BuildProcesses {
   int noted() const {
     std::ifstream notes_file(file());
     int lines = 0;
-    for (std::string line; std::getline(notes_file, line);) ++lines;
+    for (std::string line; std::getline(notes_file, line);) lines += line == "clnet kernels 1" ? 0 : 1;
     return lines;
   }
   test::Folder notes;

@@ -149,6 +149,27 @@ TEST_CASE("workers: an exception arrives behind the sample's name, in its place"
                     "pad_collate() pads");
 }
 
+TEST_CASE("workers: what length() throws arrives behind the sample's name, and what a stream's state() throws with its place") {
+  const Sequences sequences(9);
+  const BatchOptions options{.batch_size = 4, .collate = pad_collate(), .length = [](std::int64_t index) -> std::int64_t {
+                               if (index == 5) throw std::invalid_argument("has no end");
+                               return index;
+                             }};
+  CHECK_THROWS_WITH(contents(sequences, options), "line 5: has no end");
+  struct Torn : Stream {
+    std::optional<Example> next() override { return Example{Array(1.0F)}; }
+    std::optional<std::string> state() const override { throw std::invalid_argument("is torn"); }
+    void restore(const std::string&) override { throw std::invalid_argument("is another's"); }
+  };
+  struct Endless : Dataset {
+    std::int64_t size() const override { return unknown; }
+    std::unique_ptr<Stream> iterate(std::uint64_t) const override { return std::make_unique<Torn>(); }
+  };
+  const Endless endless;
+  CHECK_THROWS_WITH(contents(endless, {.batch_size = 2}), "the stream's state() behind 2 samples: is torn");
+  CHECK_THROWS_WITH(contents(endless, {.batch_size = 2, .stream_state = "x"}), "the stream's restore(): is another's");
+}
+
 TEST_CASE("workers: leaving a loop joins them within a second") {
   Sequences sequences(100000);
   sequences.wait = 10ms;

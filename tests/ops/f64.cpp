@@ -1,11 +1,14 @@
 // Tensors of f64: numbers that f32 does not have, casts, fusion, errors.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <sstream>
 
 #include "clnet/clnet.h"
 #include "clnet/debug.h"
+#include "lib/exec/choose/solver.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
@@ -56,6 +59,8 @@ TEST_CASE("arithmetic in f64 rounds to double, and numbers beside it are doubles
   CHECK(quantile(arange(4, 0, 1, Dtype::f64), 0.1).item<double>() == Approx(0.3).epsilon(1e-15));
   CHECK(full({2}, 0.1, Dtype::f64).to_vector<double>() == std::vector{0.1, 0.1});
   CHECK(arange(3, 0.1, 0.1, Dtype::f64).to_vector<double>()[1] == 0.2);
+  CHECK(global_norm({ones({2}), x * 0.0, full({2}, 2)}).item<double>() == Approx(std::sqrt(10.0)).epsilon(1e-15));
+  CHECK(global_norm({ones({2}), x * 0.0}, 1).item<double>() == 2);
   CHECK(global_norm({x}).item<double>() == Approx(std::sqrt(0.01 + 1.0 / 9 + 7.7 * 7.7)).epsilon(1e-15));
 }
 
@@ -85,6 +90,54 @@ TEST_CASE("f64 between casts is computed in double") {
 TEST_CASE("unique tells doubles that are one as floats") {
   if (!has_doubles()) return;
   CHECK(unique(Tensor::from({1.0, 1.0 + 1e-12, 1e300, 1e301}, {4}, Dtype::f64)).values.numel() == 4);
+}
+
+TEST_CASE("long lines of f64 are sorted, picked and added up in double by every solver") {
+  if (!has_doubles()) return;
+  // Neighbours that f32 does not tell apart, equal ones, NaN and both zeros.
+  constexpr std::int64_t count = 20000, places = 300;
+  std::vector<double> values(count);
+  std::vector<std::int64_t> order(count), to(count);
+  std::vector<double> sums(places);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto mixed = (i * 7919) % 10007;
+    auto& value = values[static_cast<std::size_t>(i)];
+    value = i % 997 == 0 ? NAN : mixed == 5 ? -0.0 : 1.0 + static_cast<double>(mixed - 5000) * 0x1p-40;
+    order[static_cast<std::size_t>(i)] = i;
+    to[static_cast<std::size_t>(i)] = (i * 31) % places;
+    if (i % 997 != 0) sums[static_cast<std::size_t>(to[static_cast<std::size_t>(i)])] += value;
+  }
+  const auto value_of = [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; };
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return value_of(a) < value_of(b) || (std::isnan(value_of(b)) && !std::isnan(value_of(a)));
+  });
+  const Tensor x = Tensor::from(values, {count}, Dtype::f64), numbers = where(is_nan(x), 0.0, x);
+  const auto sort_all = [&] { CHECK(argsort(x).to_vector<std::int64_t>() == order); };
+  const auto add_all = [&] {
+    const auto got = bincount(Tensor::from(to), numbers, 0, places);
+    REQUIRE(got.dtype() == Dtype::f64);
+    const auto found = got.to_vector<double>();
+    double worst = 0;
+    for (std::size_t i = 0; i < sums.size(); ++i) worst = std::max(worst, std::abs(found[i] - sums[i]));
+    CHECK(worst <= 1e-12);
+  };
+  sort_all();
+  add_all();
+  // Of those that count each element against each other only the reference solver is left out: it would take seconds.
+  for (const std::string solver : {"merge_cpu", "ranks"}) {
+    INFO(solver);
+    const exec::ForceSolver force("argsort", solver);
+    sort_all();
+  }
+  for (const std::string solver : {"sorted", "chunks_cpu", "blocks", "direct"}) {
+    INFO(solver);
+    const exec::ForceSolver force("index_add", solver);
+    add_all();
+  }
+  const auto largest = topk(numbers, 3).values.to_vector<double>();
+  CHECK(largest[0] > largest[2]);
+  const auto slopes = gradients(sum(sort(numbers).values * arange(count, 0, 1, Dtype::f64)), {numbers})[0].to_vector<double>();
+  CHECK(slopes[1] == std::floor(slopes[1]));
 }
 
 TEST_CASE("casts from and to f64") {

@@ -1,5 +1,6 @@
 // Tensors in NumPy's files and back.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <filesystem>
 
 #include "clnet/error.h"
@@ -15,7 +16,8 @@ using Catch::Contains;
 /// A tensor of each dtype.
 StateDict some_tensors() {
   StateDict all;
-  for (const auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32, Dtype::i64, Dtype::i8, Dtype::u8, Dtype::boolean}) {
+  for (const auto dtype :
+       {Dtype::f32, Dtype::f64, Dtype::f16, Dtype::bf16, Dtype::i32, Dtype::i64, Dtype::i8, Dtype::u8, Dtype::boolean}) {
     const Spec spec{{2, 3}, dtype};
     std::vector<char> bytes(static_cast<std::size_t>(spec.bytes()));
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(dtype == Dtype::boolean ? i % 2 : 7 * i + 1);
@@ -45,6 +47,9 @@ TEST_CASE("tensors in .npy files return as they were") {
     save_npy(folder / "a.npy", tensor);
     require_same(load_npy(folder / "a.npy"), tensor);
   }
+  save_npz(folder / "a.npz", {{"x", Tensor::from({0.1, -1e300}, {2}, Dtype::f64)}});
+  CHECK(load_npz(folder / "a.npz")[0].second.to_vector<double>() == std::vector{0.1, -1e300});
+  CHECK(load_npz(folder / "a.npz", Dtype::f32)[0].second.to_vector<float>() == std::vector{0.1F, -INFINITY});
   save_npy(folder / "a.npy", Tensor::from(std::vector<float>{1, 2}, {2}) * 2.0);
   const auto file = test::content(folder / "a.npy");
   // As numpy.save() writes it: data begin at a multiple of 64.

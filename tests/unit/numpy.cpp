@@ -83,7 +83,11 @@ TEST_CASE("arrays that NumPy wrote are read with their values") {
   CHECK(fortran.shape == Shape{2, 3});
   CHECK(values_of<std::int32_t>(fortran) == std::vector<std::int32_t>{-2, -1, 0, 1, 2, 3});
   const auto doubles = read(test::doubles_npy);
-  CHECK(values_of<float>(doubles) == std::vector<float>{1.5F, -INFINITY, 3.14159265F});
+  CHECK(doubles.dtype == Dtype::f64);
+  CHECK(values_of<double>(doubles).front() == 1.5);
+  const auto rounded = read_npy(folder.write("a.npy", of_digits(test::doubles_npy)), Dtype::f32);
+  CHECK(values_of<float>(rounded) == std::vector<float>{1.5F, -INFINITY, 3.14159265F});
+  CHECK_THROWS_AS(read_npy(folder / "a.npy", Dtype::f16), DtypeError);
   const auto scalar = read(test::scalar_npy);
   CHECK(scalar.shape == Shape{});
   CHECK(scalar.dtype == Dtype::boolean);
@@ -132,7 +136,7 @@ TEST_CASE("every dtype and byte order of NumPy's is converted") {
   value("i8", std::int64_t{-5000000000}, std::int64_t{-5000000000});
   value("u8", std::uint64_t{5000000000}, std::int64_t{5000000000});
   value("f4", 0.1F, 0.1F);
-  value("f8", 0.1, 0.1F);
+  value("f8", 0.1, 0.1);
   value("b1", true, true);
   CHECK_THROWS_WITH(read("<u8", numbers(UINT64_MAX)), Contains("a.npy: of dtype u8 holds a value that is not i64"));
   CHECK_THROWS_WITH(read("|b1", "\2"), Contains("holds a value that is not bool"));

@@ -307,7 +307,7 @@ def step(build, device_name, item, limits):
         else:
             raise Failed(f"{item} on {device_name}: no two runs are the same")
         bench(build, device_name, item, "0.1", "--json", result)
-        host_ms = json.loads(result.read_text())[0]["best_ms"]
+        host_ms = json.loads(result.read_text())["items"][0]["best_ms"]
         texts = {path.stem: path.read_text(errors="replace") for path in dump.glob("*.cl")}
     names = {line.split()[1] for line in lines}
     kernels = [event for event in events if event["name"] in names]

@@ -221,7 +221,7 @@ class Runs(unittest.TestCase):
 
         def bench(build, device, item, seconds, *options, **variables):
             if options:
-                options[1].write_text('[{"best_ms": 2.5}]')
+                options[1].write_text('{"items": [{"best_ms": 2.5}]}')
                 return
             folder = model_time.pathlib.Path(variables["NULL_OPENCL_DUMP"])
             folder.mkdir()

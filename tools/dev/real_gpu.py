@@ -41,7 +41,7 @@ def clnet_times(folder, name):
     """Medians by item of bench-NAME-*.json; the last one counts."""
     times = {}
     for path in sorted(folder.glob(f"bench-{name}-*.json")):
-        times.update((entry["name"], entry["median_ms"]) for entry in json.loads(path.read_text()))
+        times.update((entry["name"], entry["median_ms"]) for entry in json.loads(path.read_text())["items"])
     return times
 
 

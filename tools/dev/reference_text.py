@@ -146,8 +146,8 @@ CONFIG_PAGE = "docs/reference/solvers.md"
 READERS_AND_WRITERS = {
     "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/capability_probe.cpp",
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
-    "lib/data/image_decode.cpp", "lib/data/image_lists.cpp", "lib/data/image_write.cpp", "lib/data/table.cpp", "lib/data/tokenizer.cpp", "lib/data/wav.cpp",
-    "lib/io/npy.cpp", "lib/io/zip.cpp", "lib/onnx/host_tensor.cpp", "lib/onnx/model.cpp", "lib/onnx/read.cpp", "lib/onnx/save.cpp", "lib/onnx/write.cpp",
+    "lib/data/csv_rows.cpp", "lib/data/image_decode.cpp", "lib/data/image_write.cpp", "lib/data/tokenizer.cpp", "lib/data/wav.cpp",
+    "lib/io/npy.cpp", "lib/io/state_files.cpp", "lib/io/torch.cpp", "lib/io/zip.cpp", "lib/onnx/host_tensor.cpp", "lib/onnx/initializers.cpp", "lib/onnx/model.cpp", "lib/onnx/read.cpp", "lib/onnx/save.cpp", "lib/onnx/write.cpp",
     "tools/clnet_run.cpp",
     "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp",
     "lib/io/checkpoint.cpp", "lib/train/event_file.cpp", "lib/train/log_hooks.cpp", "tools/clnet_bench.cpp",
@@ -165,9 +165,20 @@ VALUES = {
     "label_magic": ("lib/data/idx.cpp", r"label_magic = (0x\w+)"),
     "cifar_bytes": ("lib/data/cifar10.cpp", r"most_batch_bytes = ([^;]+);"),
     "image_bytes": ("lib/data/image_decode.cpp", r"most_file_bytes = ([^;]+);"),
-    "list_bytes": ("lib/data/image_lists.cpp", r"most_list_bytes = ([^;]+);"),
     "npy_header_bytes": ("lib/io/npy_format.cpp", r"most_npy_header = ([^;]+);"),
-    "csv_bytes": ("lib/data/table.cpp", r"most_csv_bytes = ([^;]+);"),
+    "pickle_bytes": ("lib/io/torch.cpp", r"most_pickle_bytes = ([^,]+),"),
+    "torch_format": ("lib/io/torch.cpp", r"newest_torch_format = (\d+);"),
+    "torch_small_bytes": ("lib/io/torch.cpp", r"most_small_bytes = ([^,]+),"),
+    "torch_growth": ("lib/io/torch.cpp", r"most_growth = (\d+);"),
+    "tuning": ("lib/exec/tune/tuning.cpp", r'tuning_format = "([^"]+)"'),
+    "quirks": ("lib/cl/quirk_file.cpp", r'quirks_format = "([^"]+)"'),
+    "probe": ("lib/cl/capability_probe.cpp", r'probe_format = "([^"]+)"'),
+    "rate": ("lib/cl/vector_rate.cpp", r'rate_format = "([^"]+)"'),
+    "notes_begin": ("lib/pocl/notes.cpp", r'notes_begin = "([^"]+)"'),
+    "notes_version": ("lib/pocl/notes.cpp", r'notes_version = "([^"]+)"'),
+    "bench": ("tools/clnet_bench.cpp", r'bench_format = "([^"]+)"'),
+    "train_log": ("tools/clnet_train_log.cpp", r'log_format = "([^"]+)"'),
+    "csv_bytes": ("lib/data/csv_rows.cpp", r"most_csv_bytes = ([^;]+);"),
     "wav_bytes": ("lib/data/wav.cpp", r"most_wav_bytes = ([^;]+);"),
     "tokenizer_bytes": ("lib/data/tokenizer.cpp", r"most_tokenizer_bytes = ([^;]+);"),
     "tokenizer": ("lib/data/tokenizer.cpp", r'tokenizer_format = "([^"]+)"'),
@@ -185,10 +196,10 @@ VALUES = {
 FORMATS = """\
 # File formats
 
-This page lists every file that clnet and its programs write or read, with its version and the checks of a reader. Versions and limits on
-this page come from the code. {written}
+This page lists every file that clnet and its programs write or read, with its version and the checks of a reader. Versions and limits
+come from the code. {written}
 
-A file is written beside its target and then renamed. So a crash leaves the old file or the complete new one. Logs and traces grow
+A file is written beside its target and then renamed: a crash leaves the old file or the new one. Logs and traces grow
 instead. A damaged file of yours throws a `FileError` with path and reason before anything changes. A damaged file in a cache is
 ignored.
 
@@ -197,14 +208,18 @@ ignored.
 | file | layout | version |
 |---|---|---|
 | `*.safetensors` | length of the header (8 bytes, little-endian), header (JSON), tensors | that of [safetensors](https://github.com/huggingface/safetensors) |
+| `*.pt`, `*.pth`, `*.ckpt`, `*.bin` | a zip archive of `torch.save()` since PyTorch 1.6: `data.pkl` (a pickle), `data/<key>` for each storage, `byteorder`, `version` | archives of version 1 to {torch_format}; 3 is written |
 | `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 27 are read, 18 to 26 written; tensors that are read may lie in other files of the model's folder | that of ONNX |
-| `*.pb` of `onnx::load_tensor()` and `clnet-run` | a TensorProto or SequenceProto of ONNX | that of ONNX |
+| `*.pb` of `onnx::load_tensor()` and `clnet-run` | a TensorProto, SequenceProto or (read only) OptionalProto of ONNX | that of ONNX |
 
-- The header has a dtype, a shape and two offsets for each tensor. `__metadata__` has texts by name.
+- The header has dtype, shape and two offsets for each tensor, and texts by name in `__metadata__`.
 - Dtypes: {safetensors_dtypes}. Modules of f32 round F64.
-- Writing keeps the order of the tensors in the header. Wider dtypes come first in the data, so that all are aligned.
+- In the data wider dtypes come first, so that all are aligned.
 - Reading checks every size against the length of the file before it allocates. Unknown fields, names that appear twice, gaps,
   overlaps and bytes behind the last tensor are refused.
+- Of a `.pt` file nothing is executed. Its pickle (at most {pickle_bytes}) may refer to tensors, dtypes and
+  `OrderedDict`; all else is refused by name. The tensors take at most {torch_small_bytes} and {torch_growth} times the file. Big-endian
+  files, TorchScript and files from before PyTorch 1.6 are refused.
 - `clnet-train --save` adds the metadata `format` (`pt`), the network's name and, of a text, the alphabet.
 
 ## Checkpoints
@@ -215,7 +230,7 @@ ignored.
 | the file of `io::save_checkpoint()` | safetensors with tensors `<part>.*` | `{parts}` (metadata `clnet.format`) |
 
 - Metadata hold the position (steps, epochs, losses, a stream's state), the random state, the settings of the run, the rates so far and the kernels in
-  use. Floating numbers are hexadecimal, so that they return exactly.
+  use. Floating numbers are hexadecimal and return exactly.
 - Reading checks the version, and a CRC-32 over metadata and tensors (`checksum`).
 - Files of `io::save_checkpoint()` have the names of parts in `clnet.parts`. The random state, the kernels in use and the CRC-32 also
   have names with `clnet.`; other metadata are the caller's.
@@ -234,7 +249,7 @@ clnet reads these files. It also writes `.npy`, `.npz`, WAV, PNG, BMP and tokeni
 | `data_batch_*.bin`, `test_batch.bin` | CIFAR-10: records of 1 label and 3x32x32 bytes | whole records, labels 0 to 9, at most {cifar_bytes} |
 | PNG, JPEG | as libpng and libjpeg-turbo read them; EXIF orientation | sizes, a whole file, at most 2^27 pixels and {image_bytes} |
 | BMP | headers from 40 bytes, 1 to 32 bits per pixel, uncompressed or in runs of indices | the same |
-| a list of images (CSV) | rows of a path and a class, in quotes where they hold commas | two fields, a file at each path, at most {list_bytes} |
+| a list of images (CSV) | rows of a path and a class, in quotes where they hold commas | two fields, a file at each path, at most {csv_bytes} |
 | a list of boxes (CSV) | rows of a path, x1, y1, x2, y2 and a class, or a path and five empty fields | the same with six fields; coordinates to 10^6, boxes with an area |
 | a text | bytes of any encoding | no zero byte, at most {text_bytes} |
 | `*.npy` | NumPy's format 1.0, 2.0 or 3.0: magic, version, header (a dict), data | a header of at most {npy_header_bytes} with known keys, sizes, nothing behind the data |
@@ -243,33 +258,35 @@ clnet reads these files. It also writes `.npy`, `.npz`, WAV, PNG, BMP and tokeni
 | WAV | RIFF with `fmt ` and `data`: PCM of 8 to 32 bits, floats of 32 or 64, extensible | chunks within the file, whole frames, at most 64 channels, 2^28 samples and {wav_bytes} |
 | the file of `Tokenizer::save()` | `{tokenizer} {tokenizer_version}`, then lines: `kind`, `lower`, `unknown`, tokens (hexadecimal), merges (two numbers each) | the version, counts, numbers, tokens of at most 64 bytes by merges; at most {tokenizer_bytes} |
 
-NumPy's dtypes become clnet's: bool, i1, u1, i4, i8, f2 and f4 stay, i2 and u2 become i32, u4 and u8 become i64, and f8 becomes f32. Python
+NumPy's dtypes become clnet's: bool, i1, u1, i4, i8, f2 and f4 stay, i2 and u2 become i32, u4 and u8 become i64. f8 is f64, or f32 where asked for. Python
 objects, texts and records are refused. bf16 is written as f4.
 
 ## Caches
 
-These files are in `CLNET_CACHE_DIR`, else `$XDG_CACHE_HOME/clnet`, else `~/.cache/clnet`. They may be removed at any time. Names of JSON
+These files are in `CLNET_CACHE_DIR`, else `$XDG_CACHE_HOME/clnet`, else `~/.cache/clnet`, and may be removed. Names of JSON
 files end in a hash of the device's name and its driver's version. The first field, `for`, has device, driver, version of clnet and
-state of its kernels. A file for others is ignored.
+state of its kernels. A file for others is ignored. `format` is the format with its version; older files lack it, and are of version 1. Another version is
+ignored with one line.
 
 | file | layout | checks |
 |---|---|---|
 | `programs/<hash>.clnet-program` | `{program}`, lengths of key and content (8 bytes each), key, compiled program, checksum | magic line, lengths, checksum, the whole key; at most {program_bytes} |
-| `tuning-<device>.json` | `choices`: by operation, options and shapes the `solver` with its configuration, and `ms` | `for`; at most {tuning_bytes} |
-| `quirks-<device>.json` | `broken`: operation, solver and reason; `limits` by name. The vector width is part of `for` | `for`, whole numbers; at most {quirk_bytes} |
-| `matrix-units-<element>-<device>.json`, `sub-groups-<device>.json` | `fault`: empty, or the reason | `for`; at most {trial_bytes} |
-| `vector-rate-<device>.json` | `16 lanes`: `full` or `half`; `for` has the device alone | `for`, the word; at most {rate_bytes} |
+| `tuning-<device>.json` | `{tuning}`; `choices`: by operation, options and shapes the `solver` with its configuration, and `ms` | `for`; at most {tuning_bytes} |
+| `quirks-<device>.json` | `{quirks}`; `broken`: operation, solver and reason; `limits` by name. The vector width is part of `for` | `for`, whole numbers; at most {quirk_bytes} |
+| `matrix-units-<element>-<device>.json`, `sub-groups-<device>.json` | `{probe}`; `fault`: empty, or the reason | `for`; at most {trial_bytes} |
+| `vector-rate-<device>.json` | `{rate}`; `16 lanes`: `full` or `half`; `for` has the device alone | `for`, the word; at most {rate_bytes} |
 
-PoCL's own cache folder also has `clnet-kernels`: a line for each kernel that clnet's processes compiled, with ` failed` or ` crashed`
-behind those that did not succeed. A file above {notes_bytes} begins anew.
+PoCL's own cache folder also has `clnet-kernels`: `{notes_begin}{notes_version}`, then a line for each kernel that clnet's processes
+compiled, with ` failed` or ` crashed`
+behind those that did not succeed. A file of another version, or above {notes_bytes} begins anew.
 
 ## Files of the programs
 
 | option | layout | read by |
 |---|---|---|
 | `clnet-info --report FILE` | JSON; `report` is the version, {report} | `tools/dev/report_rows.py` |
-| `clnet-bench --json FILE` | JSON: a list of items with `name`, `median_ms` and others | `clnet-bench --compare` |
-| `clnet-train --log FILE` | a JSON object a line: `step` and `loss`, or `epoch` with its figures | `--resume`, which cuts lines behind the checkpoint; at most {log_bytes} |
+| `clnet-bench --json FILE` | JSON: `format` (`{bench}`) and a list of `items` with `name`, `median_ms` and others | `clnet-bench --compare` |
+| `clnet-train --log FILE` | a JSON object a line: `format` (`{train_log}`), then `step` and `loss`, or `epoch` with its figures | `--resume`, which cuts lines behind the checkpoint; at most {log_bytes} |
 | `clnet-train --tensorboard DIR`, `train::tensorboard()` | `events.out.tfevents.*`: records of TFRecord with masked CRC-32C, `Event` messages | TensorBoard; a resumed run adds a file |
 | `clnet-train --csv FILE`, `train::csv()` | a line of names, a row per epoch | a resumed run, which keeps the rows that its checkpoint covers; at most 256 MiB |
 | `clnet-train --plot FILE` | SVG | |

@@ -114,7 +114,8 @@ void print(const Report& report, const DeviceInfo& device, const std::string& fi
 }
 
 void print_json(const Report& report, const DeviceInfo& device, const std::string& file, bool full) {
-  ordered_json result{{"device", device.name},
+  ordered_json result{{"format", "clnet self-test 1"},
+                      {"device", device.name},
                       {"driver", device.driver_version},
                       {"depth", full ? "full" : "quick"},
                       {"checks", report.checks},

@@ -19,9 +19,9 @@ struct MixOptions {
 
 /// A dataset whose samples are mixed with others of the same dataset. The share of the sample itself is drawn from
 /// Beta(alpha, alpha). mixup adds both inputs by their shares (Zhang et al., arXiv:1710.09412). cut-mix puts a rectangle of the
-/// other image into the sample (Yun et al., arXiv:1905.04899). Labels, i32 {}, become probabilities, f32 {classes}, which
-/// cross_entropy() takes: fit() needs it as its loss, as labels of f32 are targets for it. In masks, i32 {height, width}, cut-mix
-/// replaces the rectangle; mixup refuses them. The partner and all numbers come from the sample's seed. A mixed sample reads two.
+/// other image into the sample (Yun et al., arXiv:1905.04899). Labels, i32 {}, become probabilities, f32 {classes}, and the loss
+/// of fit() is their cross-entropy. In masks, i32 {height, width}, cut-mix replaces the rectangle; mixup refuses them. The
+/// partner and all numbers come from the sample's seed. A mixed sample reads two.
 class CLNET_API Mixed : public Dataset {
  public:
   /// `dataset` must outlive it. Throws Error for a stream, an empty dataset and options out of range.

@@ -61,6 +61,7 @@ class CLNET_API Tokenizer {
 
  private:
   Tokenizer() = default;
+  static Tokenizer of_units(Kind kind, std::string_view text, const TokenizerOptions& options);
   void index_tokens();
   void index_merges();
   std::int32_t token_of(std::string_view unit, std::size_t place) const;

@@ -69,8 +69,8 @@ CLNET_API Tensor scatter_nd(const Tensor& x, const Tensor& indices, const Tensor
 
 // ---- Counts
 
-/// How often 0, 1, ... appear in x {n} of i32 or i64, as i64. With `weights` {n}, their sums in f32; bool is
-/// a DtypeError. With `length` the result has that many places, and other elements of x count nowhere. Without
+/// How often 0, 1, ... appear in x {n} of i32 or i64, as i64. With `weights` {n}, their sums in f32, or f64 of
+/// f64; bool is a DtypeError. With `length` the result has that many places, and other elements of x count nowhere. Without
 /// it x is evaluated: the result reaches to its largest element, and has `min_length` places at least. Then a negative element is
 /// an Error, and so is a call inside compile().
 CLNET_API Tensor bincount(const Tensor& x, const Tensor& weights = {}, std::int64_t min_length = 0,

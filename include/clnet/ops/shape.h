@@ -16,7 +16,8 @@ namespace clnet {
 CLNET_API Tensor reshape(const Tensor& x, const std::vector<std::int64_t>& extents);
 CLNET_API Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
 CLNET_API Tensor reshape(const Tensor& x, const Shape& shape);
-/// Joins dimensions first..last into one.
+/// Joins dimensions first..last into one. Without numbers it keeps dimension 0, the samples, where PyTorch's joins all: that is
+/// flatten(x, 0).
 CLNET_API Tensor flatten(const Tensor& x, int first = 1, int last = -1);
 CLNET_API Tensor squeeze(const Tensor& x, int dim);               ///< drops a dimension of extent 1; others stay
 CLNET_API Tensor squeeze(const Tensor& x);                        ///< drops all dimensions of extent 1

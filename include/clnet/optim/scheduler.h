@@ -20,7 +20,7 @@ class CLNET_API Scheduler {
  public:
   /// Sets the rate of step 0. Throws Error without a schedule of the rate.
   Scheduler(const Optimizer& optimizer, Schedule rate, Schedule momentum = nullptr);
-  /// Sets the rate of the next step.
+  /// Sets the rate of the next step. Throws Error inside compile(), where later calls would not run it.
   void step();
   /// The number of calls of step() so far.
   std::int64_t steps() const;

@@ -14,6 +14,7 @@
 #include "lib/base/env.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/base/json_format.h"
 #include "lib/base/log.h"
 #include "lib/cl/compile_watch.h"
 #include "lib/cl/quirk_file.h"
@@ -34,6 +35,7 @@ using nlohmann::json;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr double default_budget = 5;  ///< seconds for the problems of one plan
+constexpr std::string_view tuning_format = "clnet tuning 1";
 constexpr std::uint64_t largest_file = 16 << 20;
 
 /// Seconds to spend on a plan; nothing when nothing shall be measured.
@@ -353,6 +355,7 @@ std::map<std::string, TuningFile::Measurement> TuningFile::load() const {
   if (!std::filesystem::exists(path_, code)) return result;
   try {
     const auto content = json::parse(file::read(path_, largest_file));
+    require_format(path_, content, tuning_format);
     if (content.at("for").get<std::string>() != identity_) return result;
     for (const auto& [problem, choice] : content.at("choices").items())
       result[problem] = {choice.at("solver").get<std::string>(), choice.at("ms").get<double>()};
@@ -374,7 +377,7 @@ const TuningFile::Measurement* TuningFile::find(const std::string& problem) cons
 void TuningFile::save() const {
   auto all = load();  // others may have written meanwhile
   for (const auto& [problem, entry] : entries_) all[problem] = entry;
-  json content{{"for", identity_}, {"choices", json::object()}};
+  json content{{format_field, tuning_format}, {"for", identity_}, {"choices", json::object()}};
   for (const auto& [problem, entry] : all) content["choices"][problem] = {{"solver", entry.choice}, {"ms", entry.milliseconds}};
   try {
     std::error_code code;

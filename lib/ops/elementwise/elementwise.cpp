@@ -28,10 +28,6 @@ void require_floating(std::string_view op, const Spec& spec) {
   if (!is_floating(spec.dtype)) throw DtypeError(fmt::format("{}: needs f32, f16, bf16 or f64, got {}", op, to_string(spec)));
 }
 
-void refuse_f64(std::string_view op, const Spec& spec) {
-  if (spec.dtype == Dtype::f64) throw DtypeError(fmt::format("{}: does not take f64, got {}; cast() it", op, to_string(spec)));
-}
-
 void require_same_dtype(std::string_view op, const Spec& a, const Spec& b) {
   const auto is_cast = [](const Spec& spec) { return is_floating(spec.dtype) && spec.dtype != Dtype::f64; };
   if (a.dtype == b.dtype || (autocasting() && is_cast(a) && is_cast(b))) return;

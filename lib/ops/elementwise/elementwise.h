@@ -11,8 +11,6 @@ namespace clnet::ops {
 
 /// Throws DtypeError, naming the operation, unless the dtype is f32, f16, bf16 or f64.
 void require_floating(std::string_view op, const Spec& spec);
-/// Throws DtypeError, naming the operation, for f64.
-void refuse_f64(std::string_view op, const Spec& spec);
 /// Throws DtypeError unless both have the same dtype.
 void require_same_dtype(std::string_view op, const Spec& a, const Spec& b);
 /// Throws DtypeError, with the operation's name, where the dtype does not have the value.

@@ -39,8 +39,8 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
   require_defined(op, {{"boxes", boxes}, {"scores", scores}});
   ops::require_floating(op, boxes.spec());
   ops::require_floating(op, scores.spec());
-  ops::refuse_f64(op, boxes.spec());
-  ops::refuse_f64(op, scores.spec());
+  refuse_f64(op, "boxes", boxes.spec());
+  refuse_f64(op, "scores", scores.spec());
   if (boxes.rank() != 2 || boxes.size(1) != 4 || scores.shape() != Shape{boxes.size(0)})
     throw ShapeError(fmt::format("{}: boxes {} and scores {} must be {{n, 4}} and {{n}}", op, to_string(boxes.shape()),
                                  to_string(scores.shape())));

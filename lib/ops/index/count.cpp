@@ -28,7 +28,7 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t min_length,
   const auto given = length.value_or(min_length);
   if (given < 0) throw ShapeError(fmt::format("{}: a length of {}", op, given));
   const Tensor added = weights.defined() ? summable(op, weights) : Tensor{};
-  const auto dtype = weights.defined() ? Dtype::f32 : Dtype::i64;
+  const auto dtype = weights.defined() ? computed_in(weights.dtype()) : Dtype::i64;
   auto places = given;
   if (!length) {
     require_known(op);

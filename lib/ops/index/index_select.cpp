@@ -120,14 +120,14 @@ void lower_direct(const IndexAddProblem& p, exec::Recorder& recorder) {
 const exec::SolverList<IndexAddProblem> index_add_solvers{
     "index_add",
     {{"sorted", index_add_sorted_rejects, index_add_sorted, index_add_sorted_declines, index_add_sorted_configs,
-      exec::MadeFor::gpus},
-     {"chunks_cpu", rejects_chunks, lower_chunks, declines_chunks},
+      exec::MadeFor::gpus, true},
+     {"chunks_cpu", rejects_chunks, lower_chunks, declines_chunks, nullptr, exec::MadeFor::all, true},
      {"blocks",
       [](const IndexAddProblem& p, const DeviceInfo&) -> std::optional<std::string> {
         if (p.picking.outer == 0) return "there is nothing to add to";
         return std::nullopt;
       },
-      lower_blocks, nullptr, blocks_configs},
+      lower_blocks, nullptr, blocks_configs, exec::MadeFor::all, true},
      {"direct", exec::accepts_everything<IndexAddProblem>, lower_direct}}};
 
 /// Inputs: x, indices.

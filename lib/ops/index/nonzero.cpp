@@ -19,11 +19,8 @@ void require_known(std::string_view op) {
   if (capturing()) throw Error(fmt::format("{}: the shape depends on values; not inside compile()", op));
 }
 
-namespace {
-
-std::vector<std::uint8_t> truth_of(const Tensor& x) { return cast(not_equal(x, 0.0), Dtype::u8).to_vector<std::uint8_t>(); }
-
-std::vector<std::int32_t> places_of_true(const std::vector<std::uint8_t>& truth) {
+std::vector<std::int32_t> places_of_nonzero(const Tensor& x) {
+  const auto truth = cast(not_equal(x, 0.0), Dtype::u8).to_vector<std::uint8_t>();
   // Each place is written before it is known whether it stays: without a branch.
   std::vector<std::int32_t> places(truth.size() + 1);
   std::size_t count = 0;
@@ -35,10 +32,12 @@ std::vector<std::int32_t> places_of_true(const std::vector<std::uint8_t>& truth)
   return places;
 }
 
-Tensor places_of_nonzero(std::string_view op, const Tensor& x) {
+namespace {
+
+Tensor coordinates_of_nonzero(std::string_view op, const Tensor& x) {
   require_defined(op, {{"x", x}});
   require_known(op);
-  const auto places = places_of_true(truth_of(x));
+  const auto places = places_of_nonzero(x);
   const auto count = static_cast<std::int64_t>(places.size());
   if (x.rank() == 0) return zeros({count, 0}, Dtype::i64);
   const auto line = static_cast<std::int32_t>(x.size(-1));
@@ -68,7 +67,7 @@ Tensor masked_parts(const Tensor& x, const Tensor& mask) {
     throw ShapeError(
         fmt::format("x[mask]: the mask {} does not have the first extents of {}", to_string(mask.spec()), to_string(x.spec())));
   require_known("x[mask]");
-  const auto places = places_of_true(truth_of(mask));
+  const auto places = places_of_nonzero(mask);
   std::vector<std::int64_t> rows(extents.begin() + dims, extents.end());
   rows.insert(rows.begin(), mask.numel());
   return index_select(reshape(x, Shape(rows)), 0, Tensor::from(places));
@@ -78,8 +77,8 @@ Tensor masked_parts(const Tensor& x, const Tensor& mask) {
 
 }  // namespace ops
 
-Tensor nonzero(const Tensor& x) { return ops::places_of_nonzero("nonzero", x); }
-Tensor argwhere(const Tensor& x) { return ops::places_of_nonzero("argwhere", x); }
+Tensor nonzero(const Tensor& x) { return ops::coordinates_of_nonzero("nonzero", x); }
+Tensor argwhere(const Tensor& x) { return ops::coordinates_of_nonzero("argwhere", x); }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
   require_defined("masked_select", {{"x", x}, {"mask", mask}});
@@ -87,7 +86,7 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
     throw DtypeError(fmt::format("masked_select: the mask must be bool, got {}", to_string(mask.spec())));
   ops::require_known("masked_select");
   const auto shape = broadcast(x.shape(), mask.shape(), "masked_select");
-  const auto places = ops::places_of_true(ops::truth_of(expand(mask, shape)));
+  const auto places = ops::places_of_nonzero(expand(mask, shape));
   return index_select(reshape(expand(x, shape), std::vector<std::int64_t>{-1}), 0, Tensor::from(places));
 }
 

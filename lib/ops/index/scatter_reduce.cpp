@@ -45,7 +45,7 @@ const exec::SolverList<IndexAddProblem> scatter_add_solvers{
     "scatter_reduce",
     {{"sorted", index_add_sorted_rejects, index_add_sorted,
       [](const IndexAddProblem& p, const DeviceInfo& device) { return sorting_declines(p.picking, device); },
-      index_add_sorted_configs, exec::MadeFor::gpus},
+      index_add_sorted_configs, exec::MadeFor::gpus, true},
      {"lines", exec::accepts_everything<IndexAddProblem>, lower_lines}}};
 
 /// prod, amax or amin. Inputs: x, indices, source, of one shape outside the dimension; f32, or integers.

@@ -54,7 +54,7 @@ void lower_merges(const SortProblem& p, exec::Recorder& recorder, bool by_ranks)
 /// Keys are numbers of 32 bits.
 std::optional<std::string> rejects_keys(Dtype dtype, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs";
-  if (dtype == Dtype::i64) return "keys have 32 bits";
+  if (size_of(dtype) > sizeof(std::uint32_t)) return "keys have 32 bits";
   return std::nullopt;
 }
 
@@ -95,9 +95,11 @@ const exec::SolverList<SortProblem> sort_solvers{
         if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs";
         return std::nullopt;
       },
-      [](const SortProblem& p, exec::Recorder& recorder) { lower_merges(p, recorder, false); }},
+      [](const SortProblem& p, exec::Recorder& recorder) { lower_merges(p, recorder, false); }, nullptr, nullptr,
+      exec::MadeFor::all, true},
      {"ranks", exec::accepts_everything<SortProblem>,
-      [](const SortProblem& p, exec::Recorder& recorder) { lower_merges(p, recorder, true); }},
+      [](const SortProblem& p, exec::Recorder& recorder) { lower_merges(p, recorder, true); }, nullptr, nullptr,
+      exec::MadeFor::all, true},
      {"direct", exec::accepts_everything<SortProblem>, [](const SortProblem& p, exec::Recorder& recorder) {
         auto& launch = define(recorder.kernel("argsort", "argsort").in("x", p.x).out("y", p.y), p);
         launch.define("DIRECT", 1).define("FINAL", 1).args({p.lines, p.extent, p.inner});
@@ -150,6 +152,7 @@ void lower_kept(const TopProblem& p, exec::Recorder& recorder) {
   while (most < p.count) most *= 4;
   auto& launch = recorder.kernel("topk", "topk").in("x", sort.x).out("y", sort.y);
   define_keys(launch, sort.dtype, sort.descending).define("MOST", most);
+  if (sort.dtype == Dtype::f32 && sort.inner == 1) launch.define("DENSE", 1);
   launch.args({sort.lines, sort.extent, p.count, sort.inner}).range({sort.lines}, {1});
   launch.detail(fmt::format("{} of {} x {}", p.count, sort.lines, sort.extent));
 }

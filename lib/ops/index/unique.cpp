@@ -129,11 +129,25 @@ UniqueResult runs_of(const Tensor& x, int dim, const Slices& slices, bool sorted
   return {index_select(stop_gradient(x), dim, Tensor::from(firsts)), Tensor::from(inverse), Tensor::from(counts)};
 }
 
+/// Runs of equal neighbours. The device compares them, and makes the places once somebody asks for them.
+UniqueResult runs_of_neighbours(const Tensor& line) {
+  const auto n = line.size(0);
+  const Tensor first = zeros({1}, Dtype::boolean);
+  // NaN differs from itself: each is an element of its own.
+  const Tensor differs = n == 1 ? first : concat({first, not_equal(slice(line, 0, 1), slice(line, 0, 0, n - 1))}, 0);
+  auto firsts = places_of_nonzero(differs);
+  firsts.insert(firsts.begin(), 0);
+  std::vector<std::int64_t> counts(firsts.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = (i + 1 < counts.size() ? firsts[i + 1] : n) - firsts[i];
+  return {index_select(line, 0, Tensor::from(firsts)), cumsum(cast(differs, Dtype::i64), 0), Tensor::from(counts)};
+}
+
 UniqueResult unique_elements(std::string_view op, const Tensor& x, bool sorted) {
   require_defined(op, {{"x", x}});
   require_known(op);
   if (x.numel() == 0) return {zeros({0}, x.dtype()), zeros(x.shape(), Dtype::i64), zeros({0}, Dtype::i64)};
-  auto result = runs_of(reshape(x, std::vector<std::int64_t>{-1}), 0, {keys_of(x), 1, nan_key_of(x.dtype())}, sorted);
+  const Tensor line = reshape(stop_gradient(x), std::vector<std::int64_t>{-1});
+  auto result = sorted ? runs_of(line, 0, {keys_of(x), 1, nan_key_of(x.dtype())}, true) : runs_of_neighbours(line);
   result.inverse = reshape(result.inverse, x.shape());
   return result;
 }

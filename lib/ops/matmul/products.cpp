@@ -1,5 +1,4 @@
-// Products that matmul() and multiplication make up: of fixed ranks, with sums, over chosen dimensions, Kronecker's and the cross
-// product.
+// Products that matmul() and multiplication make up: of fixed ranks, with sums, over chosen dimensions, and Kronecker's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -218,18 +217,6 @@ Tensor kron(const Tensor& a, const Tensor& b) {
   Extents extents;
   for (int d = 0; d < rank; ++d) extents.push_back(product.size(2 * d) * product.size(2 * d + 1));
   return reshape(product, shape_of("kron", extents));
-}
-
-Tensor cross(const Tensor& a, const Tensor& b, int dim) {
-  require_defined("cross", {{"a", a}, {"b", b}});
-  ops::require_same_dtype("cross", a.spec(), b.spec());
-  if (a.dtype() == Dtype::boolean) throw DtypeError(fmt::format("cross: needs numbers, got {}", to_string(a.spec())));
-  const auto shape = broadcast(a.shape(), b.shape(), "cross");
-  const Tensor x = expand(ops::as_f32(a), shape), y = expand(ops::as_f32(b), shape);
-  const int at = require_dim("cross", x, dim);
-  if (shape[at] != 3) throw ShapeError(fmt::format("cross: dimension {} of {} is not 3", at, to_string(shape)));
-  const auto next = [at](const Tensor& v, std::int64_t places) { return roll(v, {-places}, Dims{at}); };
-  return cast(next(x, 1) * next(y, 2) - next(x, 2) * next(y, 1), a.dtype());
 }
 
 Tensor multi_dot(const std::vector<Tensor>& tensors) {

@@ -1,4 +1,5 @@
 // The norm of gradients.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -17,10 +18,12 @@ Tensor global_norm(const std::vector<Tensor>& tensors, double p) {
   exec::DeviceFinder finder;
   // All sums come to where the first is.
   std::shared_ptr<ocl::Context> home;
+  const bool in_double = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& x) { return x.dtype() == Dtype::f64; });
+  const auto dtype = in_double ? Dtype::f64 : Dtype::f32;
   const auto at_home = [&](const Tensor& tensor, const Tensor& sum) {
     const auto device = finder.find(tensor);
     if (!home) home = device;
-    return exec::moved(sum, device, home);
+    return cast(exec::moved(sum, device, home), dtype);
   };
   if (p != 2 && !tensors.empty()) {
     std::vector<Tensor> norms;

@@ -83,20 +83,6 @@ Tensor flip(const Tensor& x, const Dims& dims) {
   return result;
 }
 
-Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Dims& dims) {
-  require_defined("roll", {{"x", x}});
-  if (shifts.size() != dims.size())
-    throw ShapeError(fmt::format("roll: {} shifts for {} dimensions", shifts.size(), dims.size()));
-  Tensor result = x;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    const auto extent = x.size(require_dim("roll", x, dims[i]));
-    const auto shift = extent == 0 ? 0 : (shifts[i] % extent + extent) % extent;
-    if (shift == 0) continue;
-    result = concat({slice(result, dims[i], extent - shift), slice(result, dims[i], 0, extent - shift)}, dims[i]);
-  }
-  return result;
-}
-
 Tensor tile(const Tensor& x, const std::vector<std::int64_t>& repeats) {
   require_defined("tile", {{"x", x}});
   return tiled("tile", x, repeats);

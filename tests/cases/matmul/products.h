@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/cases/elementwise/elementwise.h"
+#include "tests/cases/meaning.h"
 #include "tests/reference/matmul/einsum.h"
 
 namespace clnet::testing {
@@ -113,25 +114,30 @@ inline std::vector<Case> kron_cases() {
   return cases;
 }
 
+inline Array cross_reference(const Array& a, const Array& b, int dim) {
+  return make_array(a.shape, [&](const Coordinates& at) {
+    const auto element = [&](const Array& x, std::int64_t ahead) {
+      auto there = at;
+      auto& place = there[static_cast<std::size_t>(dim)];
+      place = (place + ahead) % 3;
+      return x[linear_index(a.shape, there)];
+    };
+    return element(a, 1) * element(b, 2) - element(a, 2) * element(b, 1);
+  });
+}
+
+inline const RegisterMeaning cross_meaning{
+    "cross",
+    {[](const Call& call) { return Arrays{cross_reference(call.in[0], call.in[1], static_cast<int>(call.integer("dim")))}; }}};
+
 inline std::vector<Case> cross_cases() {
   std::vector<Case> cases;
-  for (int dim : {1, 0}) {
-    const Shape shape = dim == 1 ? Shape{4, 3} : Shape{3, 4};
+  for (int dim : {1, 0, 2}) {
+    const Shape shape = dim == 1 ? Shape{4, 3, 2} : dim == 0 ? Shape{3, 4} : Shape{5, 17, 3};
     cases.push_back({.name = "cross along " + std::to_string(dim),
                      .inputs = {{shape}, {shape}},
                      .run = [=](const std::vector<Tensor>& in) { return std::vector{cross(in[0], in[1], dim)}; },
-                     .reference =
-                         [=](const Arrays& in) {
-                           return Arrays{make_array(shape, [&](const Coordinates& at) {
-                             const auto element = [&](std::size_t operand, std::int64_t ahead) {
-                               auto there = at;
-                               auto& place = there[static_cast<std::size_t>(dim)];
-                               place = (place + ahead) % 3;
-                               return in[operand][linear_index(shape, there)];
-                             };
-                             return element(0, 1) * element(1, 2) - element(0, 2) * element(1, 1);
-                           })};
-                         }});
+                     .reference = [=](const Arrays& in) { return Arrays{cross_reference(in[0], in[1], dim)}; }});
   }
   return cases;
 }

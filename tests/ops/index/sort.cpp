@@ -21,6 +21,24 @@ TEST_CASE("NaN is the largest, and zeros are equal") {
   CHECK(topk(x, 3, -1, false).indices.to_vector<std::int64_t>() == Places{4, 0, 2});
 }
 
+TEST_CASE("topk of long lines finds NaN, equal elements and both zeros where sorting does") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::int64_t extent : {64, 65, 300, 1000})
+    for (const int nans : {0, 2, 12}) {
+      std::vector<float> values(static_cast<std::size_t>(3 * extent));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((i * 37) % 91) - 45.0F;
+      for (std::size_t i = 0; i < values.size(); i += 53)
+        if (values[i] == 0) values[i] = -0.0F;
+      for (int i = 0; i < nans; ++i) values[static_cast<std::size_t>(extent - 1 - 5 * i)] = nan;
+      const Tensor x = Tensor::from(values, {3, extent});
+      for (const bool largest : {false, true}) {
+        INFO(extent << " with " << nans << " NaN, largest: " << largest);
+        CHECK(topk(x, 7, 1, largest).indices.to_vector<std::int64_t>() ==
+              slice(argsort(x, 1, largest), 1, 0, 7).to_vector<std::int64_t>());
+      }
+    }
+}
+
 TEST_CASE("orders of scalars and of nothing") {
   CHECK(sort(full({}, 3)).values.item<float>() == 3);
   CHECK(argsort(full({}, 3)).item<std::int64_t>() == 0);

@@ -15,6 +15,12 @@ TEST_CASE("arrangements take integers and nothing at all") {
   CHECK(flip(x, {0}).to_vector<std::int64_t>() == std::vector<std::int64_t>{3, 2, 1});
   CHECK(roll(x, {1}, {0}).to_vector<std::int64_t>() == std::vector<std::int64_t>{3, 1, 2});
   CHECK(roll(zeros({0, 2}), {3}, {0}).shape() == Shape{0, 2});
+  // Several dimensions at once are one after the other, and the gradient rolls back.
+  const Tensor cube = rand({3, 4, 5, 2}), weights = rand({3, 4, 5, 2});
+  const Tensor apart = roll(roll(roll(cube, {-4}, {0}), {7}, {2}), {1}, {3});
+  CHECK(roll(cube, {7, -4, 1, 12}, {2, 0, 3, 0}).to_vector<float>() == roll(apart, {12}, {0}).to_vector<float>());
+  CHECK(gradients(sum(roll(cube, {1, 2}, {0, 1}) * weights), {cube})[0].to_vector<float>() ==
+        roll(weights, {-1, -2}, {0, 1}).to_vector<float>());
   CHECK(triu(zeros({0, 3}, Dtype::i32)).shape() == Shape{0, 3});
   CHECK(tril(ones({2, 2}, Dtype::i32)).to_vector<std::int32_t>() == std::vector<std::int32_t>{1, 0, 1, 1});
 }

@@ -34,7 +34,7 @@ def measure_clnet(bench, name, seconds):
         path = os.path.join(folder, "result.json")
         subprocess.run([bench, name, "--seconds", str(seconds), "--json", path], check=True, stdout=subprocess.DEVNULL)
         with open(path) as file:
-            result = json.load(file)[0]
+            result = json.load(file)["items"][0]
     return [result["median_ms"], result["best_ms"]]
 
 
