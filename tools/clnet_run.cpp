@@ -13,6 +13,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clnet/clnet.h"
@@ -295,7 +296,10 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "clnet-run: interrupted\n");
     return 130;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "clnet-run: {}\n", error.what());
+    // Errors of a node do not know which file it is from.
+    const std::string_view text = error.what();
+    const bool named = options.check.empty() && text.starts_with("in ");
+    fmt::print(stderr, "clnet-run: {}{}{}\n", named ? options.model : "", named ? ": " : "", text);
     return 1;
   }
 }

@@ -10,6 +10,7 @@
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "lib/base/pattern.h"
+#include "lib/base/readable.h"
 #include "lib/graph/scope.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
@@ -26,6 +27,8 @@ bool equal_values(const Tensor& a, const Tensor& b) {
   b.to_bytes(right.data(), right.size());
   return left == right;
 }
+
+constexpr std::size_t most_told = 20;  // faults in one line
 
 /// The known names, for the error of an unknown one.
 std::string instead(const std::vector<std::string>& names) {
@@ -238,7 +241,11 @@ LoadResult Module::load_state_dict(const io::StateDict& state, const LoadOptions
   for (const auto& [name, tensor] : given) left_out.unknown.push_back(name);
   if (options.strict) {
     for (const auto& name : left_out.missing) faults.push_back(fmt::format("{} is missing", name));
-    for (const auto& name : left_out.unknown) faults.push_back(fmt::format("{} is not in the model", name));
+    for (const auto& name : left_out.unknown) faults.push_back(fmt::format("{} is not in the model", readable(name)));
+  }
+  if (faults.size() > most_told) {
+    faults[most_told - 1] = fmt::format("and {} more", faults.size() - most_told + 1);
+    faults.resize(most_told);
   }
   if (!faults.empty()) throw Error(fmt::format("the weights do not fit the model: {}", fmt::join(faults, "; ")));
   std::vector<std::pair<Parameter, Tensor>> values;

@@ -19,23 +19,34 @@
 namespace clnet::onnx {
 namespace {
 
+/// Names, each once: one that is taken gets an underline, or one and a number.
+class Names {
+ public:
+  std::string free_name(const std::string& name) {
+    if (taken_.insert(name).second) return name;
+    for (auto& next = next_[name];; ++next)
+      if (auto other = next == 0 ? name + "_" : fmt::format("{}_{}", name, next); taken_.insert(other).second) return other;
+  }
+
+ private:
+  std::set<std::string> taken_;
+  std::map<std::string, int> next_;  ///< by name, which number comes next
+};
+
+constexpr std::ptrdiff_t deepest_group = 64;  // dots in a name that makes groups
+
 /// A part of a name before a dot: it has parameters, buffers and further parts.
 struct Group : nn::Module {
   std::map<std::string, std::shared_ptr<Group>> groups;
-  std::set<std::string> names;
+  Names names;
 
   std::shared_ptr<Group> group(const std::string& name) {
     auto& found = groups[name];
     if (!found) {
       found = std::make_shared<Group>();
-      add(free_name(name), found);
+      add(names.free_name(name), found);
     }
     return found;
-  }
-  /// The name, with underlines behind it where a parameter or group has it.
-  std::string free_name(std::string name) {
-    while (!names.insert(name).second) name += "_";
-    return name;
   }
   using nn::Module::add_buffer;
   using nn::Module::add_parameter;
@@ -220,7 +231,7 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
   roles.add(*loaded_->program);
   const SavedNames saved(file);
   std::map<std::string, std::shared_ptr<Group>> groups;
-  std::set<std::string> own;
+  Names own;
   std::vector<Placed> all;
   add_placed(*loaded_->program, roles, saved, all);
   for (const auto& [data, given_name, place] : all) {
@@ -236,7 +247,8 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
     const std::string name(given_name);
     const auto dot = name.find('.');
     const bool plain = dot == std::string::npos;
-    const bool parted = !plain && dot > 0 && name.back() != '.' && name.find("..") == std::string::npos;
+    const bool parted = !plain && dot > 0 && name.back() != '.' && name.find("..") == std::string::npos &&
+                        std::count(name.begin(), name.end(), '.') <= deepest_group;
     const bool trains = place == Place::parameter;
     const auto take = [&](auto& module, std::string last) {
       return trains ? module.add_parameter(last, value) : module.add_buffer(last, value);
@@ -245,15 +257,13 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
     if (!parted) {
       auto last = name.empty() ? std::string("unnamed") : name;
       std::replace(last.begin(), last.end(), '.', '_');
-      while (!own.insert(last).second) last += "_";
+      last = own.free_name(last);
       parameter = trains ? add_parameter(last, value) : add_buffer(last, value);
     } else {
       auto& first = groups[name.substr(0, dot)];
       if (!first) {
         first = std::make_shared<Group>();
-        auto group_name = name.substr(0, dot);
-        while (!own.insert(group_name).second) group_name += "_";
-        add(group_name, first);
+        add(own.free_name(name.substr(0, dot)), first);
       }
       auto group = first;
       auto rest = name.substr(dot + 1);
@@ -261,7 +271,7 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
         group = group->group(rest.substr(0, at));
         rest = rest.substr(at + 1);
       }
-      parameter = take(*group, group->free_name(rest));
+      parameter = take(*group, group->names.free_name(rest));
     }
     held_->parameters.emplace_back(data, *parameter);
   }

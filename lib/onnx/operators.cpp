@@ -8,6 +8,7 @@
 #include "clnet/error.h"
 #include "clnet/ops/elementwise.h"
 #include "lib/base/input_file.h"
+#include "lib/base/readable.h"
 #include "lib/onnx/program.h"
 #include "lib/onnx/runner.h"
 
@@ -143,6 +144,8 @@ std::string Call::attribute(std::string_view name, std::string_view otherwise) c
   const auto* found = attribute(name);
   if (!found) return std::string(otherwise);
   require_type(*this, *found, Attribute::Type::text, "text");
+  // It may become part of an error.
+  if (readable(found->text) != found->text) fail(fmt::format("attribute {} is {}", in_quotes(name), in_quotes(found->text)));
   return std::string(found->text);
 }
 std::vector<std::int64_t> Call::integers(std::string_view name) const {

@@ -53,6 +53,17 @@ Tensor wrapped_tuples(const Tensor& indices, const Shape& shape, int first) {
   return where(less(at, 0.0), at + Tensor::from(extents), at);
 }
 
+/// As require_inside(), of tuples that begin with dimension `first` of the shape.
+void require_tuples_inside(const Call& call, std::size_t input, const Shape& shape, int first) {
+  if (!call.in(input).host()) return;
+  std::int64_t at = 0;
+  const auto width = call.shape(input)[-1];
+  for (const auto index : call.integers(input)) {
+    const auto extent = shape[first + static_cast<int>(at++ % width)];
+    if (index < -extent || index >= extent) call.fail(fmt::format("index {} of {} elements", index, extent));
+  }
+}
+
 Outputs gather_nd_of(const Call& call) {
   const Tensor& x = call.x(0);
   const auto batches = call.attribute("batch_dims", std::int64_t{0});
@@ -60,6 +71,7 @@ Outputs gather_nd_of(const Call& call) {
   const auto batch = static_cast<int>(batches);
   if (call.shape(1).rank() < 1 || batch + call.shape(1)[-1] > x.rank())
     call.fail(fmt::format("indices {} of {}", to_string(call.shape(1)), to_string(x.shape())));
+  require_tuples_inside(call, 1, x.shape(), batch);
   return {call.give(gather_nd(x, wrapped_tuples(call.x(1), x.shape(), batch), batch))};
 }
 
@@ -86,6 +98,7 @@ Outputs scatter_nd_of(const Call& call) {
   const Tensor& x = call.x(0);
   if (call.shape(1).rank() < 1 || call.shape(1)[-1] > x.rank())
     call.fail(fmt::format("indices {} of {}", to_string(call.shape(1)), to_string(x.shape())));
+  require_tuples_inside(call, 1, x.shape(), 0);
   const Tensor at = wrapped_tuples(call.x(1), x.shape(), 0);
   const auto reduction = reduction_of(call);
   return {call.give(scatter_nd(x, at, call.x(2), reduction))};

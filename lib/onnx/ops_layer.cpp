@@ -159,9 +159,16 @@ Tensor tensor_indices(const Call& call, const Tensor& indices, const Shape& padd
 Outputs max_pool(const Call& call) {
   Tensor x = is_floating(call.type(0)) ? call.x(0) : cast(call.x(0), Dtype::f32);
   auto w = Windows::of(call, x.shape());
+  const auto given = w;
   auto before = w.before;
   x = padded(call, x, w, -std::numeric_limits<double>::infinity());
   for (std::size_t d = 0; d < before.size(); ++d) before[d] -= w.before[d];  // what was made by hand
+  // Of what was padded by hand the pool cannot tell that a window begins behind the input.
+  const auto reach = reached(call, call.shape(0), given);
+  for (std::size_t d = 0; d < reach.size(); ++d) {
+    const auto dim = static_cast<int>(d) + 2;
+    if (before[d] > 0 || given.after[d] > w.after[d]) x = slice(x, dim, 0, std::min(x.size(dim), reach[d]));
+  }
   const auto result = max_pool_of(x, w);
   Outputs out{call.give(result.y)};
   if (call.wants(1)) out.emplace_back(tensor_indices(call, result.indices, x.shape(), before));
@@ -189,7 +196,7 @@ Tensor average(const Tensor& x, const Windows& w, bool counts_padding) {
   }
 }
 
-/// Sums over windows of any dilation: a convolution with ones, channel by channel.
+/// Sums over windows of any dilation: a convolution with ones, channel by channel. `reach` is that of reached().
 Tensor window_sums(const Tensor& x, const Windows& w, const std::vector<std::int64_t>& reach) {
   std::vector<std::int64_t> below{0, 0}, above{0, 0}, merged{x.size(0) * x.size(1), 1}, kernel{1, 1};
   for (std::size_t d = 0; d < w.rank(); ++d) {
@@ -198,6 +205,7 @@ Tensor window_sums(const Tensor& x, const Windows& w, const std::vector<std::int
     kernel.push_back(w.kernel[d]);
   }
   Tensor y = pad(x, below, above);
+  for (std::size_t d = 0; d < w.rank(); ++d) y = slice(y, static_cast<int>(d) + 2, 0, reach[d]);
   merged.insert(merged.end(), y.shape().begin() + 2, y.shape().end());
   y = reshape(y, merged);
   const Tensor weight = ones(Shape(kernel), x.dtype());

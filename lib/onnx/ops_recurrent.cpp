@@ -75,6 +75,8 @@ struct Recurrence {
     if (x.rank() != 3 || call.shape(1).rank() != 3 || call.shape(2).rank() != 3)
       call.fail(fmt::format("X {}, W {}, R {}", to_string(call.shape(0)), to_string(call.shape(1)), to_string(call.shape(2))));
     hidden = call.shape(2)[2];
+    if (const auto told = call.attribute("hidden_size", hidden); told != hidden)
+      call.fail(fmt::format("hidden_size is {}, R has {}", told, hidden));
     const auto directions = static_cast<std::int64_t>(reversed.size()), rows = gates * hidden;
     const auto require = [&](std::size_t input, const Shape& shape) {
       if (call.has(input) && !(call.shape(input) == shape))

@@ -24,18 +24,24 @@ std::size_t position(const Call& call, std::size_t input, std::size_t size, bool
   return static_cast<std::size_t>(at);
 }
 
+/// A sequence in a sequence would nest without a bound.
+const RunValue& tensor_at(const Call& call, std::size_t input) {
+  if (call.in(input).is_sequence()) call.fail(fmt::format("input {} is a sequence, not a tensor", input));
+  return call.in(input);
+}
+
 Outputs empty(const Call&) { return {RunValue::sequence({})}; }
 
 Outputs construct(const Call& call) {
   std::vector<RunValue> all;
-  for (std::size_t i = 0; i < call.count(); ++i) all.push_back(call.in(i));
+  for (std::size_t i = 0; i < call.count(); ++i) all.push_back(tensor_at(call, i));
   return {RunValue::sequence(std::move(all))};
 }
 
 Outputs insert(const Call& call) {
   auto all = elements(call, 0);
   const auto at = call.has(2) ? position(call, 2, all.size(), true) : all.size();
-  all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), call.in(1));
+  all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), tensor_at(call, 1));
   return {RunValue::sequence(std::move(all))};
 }
 

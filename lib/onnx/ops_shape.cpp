@@ -350,6 +350,10 @@ Outputs reverse_sequence(const Call& call) {
   const Tensor& x = call.x(0);
   const auto batch = Call::axis(call.attribute("batch_axis", std::int64_t{1}), x.rank());
   const auto time = Call::axis(call.attribute("time_axis", std::int64_t{0}), x.rank());
+  // What data say is not read: a longer sequence is read as NaN, or 0, where there is none of it.
+  if (call.in(1).host())
+    for (const auto length : call.integers(1))
+      if (length < 0 || length > x.size(time)) call.fail(fmt::format("a sequence of {} in {} places", length, x.size(time)));
   std::vector<std::int64_t> along(static_cast<std::size_t>(x.rank()), 1), across(along);
   along[static_cast<std::size_t>(time)] = x.size(time);
   across[static_cast<std::size_t>(batch)] = x.size(batch);

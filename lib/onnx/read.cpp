@@ -15,6 +15,10 @@ namespace {
 constexpr int deepest_message = 64;                                  // graphs in nodes of graphs, sequences of sequences
 constexpr std::uint64_t largest_message = (std::uint64_t{1} << 31);  // bytes of a protobuf message
 
+// What the parts of a file take in memory, about: an empty node is two bytes of the file and a hundred times as many here. Graphs
+// of 100,000 nodes stay below it.
+constexpr std::uint64_t bytes_of_message = 256, bytes_of_text = 16, most_bytes_of_parts = std::uint64_t{1} << 27;
+
 /// What is wrong, without the file's name.
 struct Malformed {
   std::string reason;
@@ -23,9 +27,11 @@ struct Malformed {
 /// The fields of one message.
 class Message {
  public:
-  Message(std::string_view bytes, std::string what, int depth)
-      : reader_(bytes.data(), bytes.size()), what_(std::move(what)), depth_(depth) {
+  /// `parts` counts what the whole file's parts take.
+  Message(std::string_view bytes, std::string what, std::uint64_t& parts, int depth = 0)
+      : reader_(bytes.data(), bytes.size()), what_(std::move(what)), parts_(&parts), depth_(depth) {
     if (depth > deepest_message) fail(fmt::format("is nested more than {} deep", deepest_message));
+    count(bytes_of_message);
   }
 
   /// The next field's number; 0: there is none.
@@ -35,9 +41,10 @@ class Message {
   std::string_view text() {
     require(protozero::pbf_wire_type::length_delimited);
     const auto view = reader_.get_view();
+    count(bytes_of_text);
     return {view.data(), view.size()};
   }
-  Message message(std::string what) { return {text(), std::move(what), depth_ + 1}; }
+  Message message(std::string what) { return {text(), std::move(what), *parts_, depth_ + 1}; }
   std::int64_t integer() {
     require(protozero::pbf_wire_type::varint);
     return reader_.get_int64();
@@ -90,6 +97,10 @@ class Message {
   [[noreturn]] void fail(std::string_view reason) const { throw Malformed{fmt::format("{} {}", what_, reason)}; }
 
  private:
+  void count(std::uint64_t bytes) {
+    *parts_ += bytes;
+    if (*parts_ > most_bytes_of_parts) fail("is one of too many parts of the file");
+  }
   void require(protozero::pbf_wire_type type) {
     if (reader_.wire_type() != type)
       fail(fmt::format("has field {} of wire type {} instead of {}", reader_.tag(), static_cast<int>(reader_.wire_type()),
@@ -98,6 +109,7 @@ class Message {
 
   protozero::pbf_reader reader_;
   std::string what_;
+  std::uint64_t* parts_;
   int depth_;
 };
 
@@ -400,21 +412,30 @@ ModelFile read_model(std::string bytes, std::string name, std::filesystem::path 
   out.name = std::move(name);
   out.folder = std::move(folder);
   if (out.bytes->empty()) throw FileError(fmt::format("{}: is empty, no ONNX model", out.name));
-  reading(out.name, "ONNX model", [&] { read(Message(*out.bytes, "the model", 0), out); });
+  reading(out.name, "ONNX model", [&] {
+    std::uint64_t parts = 0;
+    read(Message(*out.bytes, "the model", parts), out);
+  });
   return out;
 }
 
 TensorFile read_tensor(std::string bytes, const std::string& name) {
   TensorFile out;
   out.bytes = std::make_shared<const std::string>(std::move(bytes));
-  reading(name, "ONNX tensor", [&] { out.tensor = read_tensor(Message(*out.bytes, "the tensor", 0)); });
+  reading(name, "ONNX tensor", [&] {
+    std::uint64_t parts = 0;
+    out.tensor = read_tensor(Message(*out.bytes, "the tensor", parts));
+  });
   return out;
 }
 
 SequenceFile read_sequence(std::string bytes, const std::string& name) {
   SequenceFile out;
   out.bytes = std::make_shared<const std::string>(std::move(bytes));
-  reading(name, "ONNX sequence", [&] { out.tensors = read_tensors(Message(*out.bytes, "the sequence", 0)); });
+  reading(name, "ONNX sequence", [&] {
+    std::uint64_t parts = 0;
+    out.tensors = read_tensors(Message(*out.bytes, "the sequence", parts));
+  });
   return out;
 }
 
@@ -423,7 +444,8 @@ OptionalFile read_optional(std::string bytes, const std::string& name) {
   OptionalFile out;
   out.bytes = std::make_shared<const std::string>(std::move(bytes));
   reading(name, "ONNX optional", [&] {
-    Message message(*out.bytes, "the optional value", 0);
+    std::uint64_t parts = 0;
+    Message message(*out.bytes, "the optional value", parts);
     while (const auto field = message.next()) {
       switch (field) {
         case 2: message.enumeration<int>(last_kind); break;

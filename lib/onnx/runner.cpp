@@ -6,6 +6,7 @@
 
 #include "clnet/debug.h"
 #include "lib/base/input_file.h"
+#include "lib/base/readable.h"
 #include "lib/onnx/fold.h"
 
 namespace clnet::onnx {
@@ -96,8 +97,9 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
           if (!output.parameter()) output.set_constant();
     }
   } catch (Error& error) {
-    error.place(node.name.empty() ? fmt::format("{} of opset {}", node.op_type, instruction.opset)
-                                  : fmt::format("{} ({} of opset {})", node.name, node.op_type, instruction.opset));
+    error.place(node.name.empty()
+                    ? fmt::format("{} of opset {}", readable(node.op_type), instruction.opset)
+                    : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), instruction.opset));
     throw;
   }
   for (std::size_t i = 0; i < instruction.outputs.size(); ++i) {

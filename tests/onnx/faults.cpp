@@ -156,6 +156,13 @@ TEST_CASE("a constant index that is not there is an error") {
   auto model = onnx::load(folder.write("model.onnx", b.model()));
   CHECK_THROWS_WITH(model(zeros({3})), Contains("index -4 of 3 elements"));
   CHECK(model(zeros({4})).shape() == Shape{2});
+  Builder tuples;
+  tuples.initializer("places", {2, 1}, {0, 3}, Type::i64).input("x").output("y").node("GatherND", {"x", "places"}, {"y"});
+  CHECK_THROWS_WITH(onnx::load(folder.write("tuples.onnx", tuples.model()))(zeros({3})), Contains("index 3 of 3 elements"));
+  Builder lengths;
+  lengths.initializer("lengths", {2}, {1, 4}, Type::i64).input("x").output("y").node("ReverseSequence", {"x", "lengths"}, {"y"});
+  CHECK_THROWS_WITH(onnx::load(folder.write("lengths.onnx", lengths.model()))(zeros({3, 2})),
+                    Contains("a sequence of 4 in 3 places"));
 }
 
 TEST_CASE("graphs within graphs have an end") {
@@ -171,6 +178,34 @@ TEST_CASE("graphs within graphs have an end") {
   writer.add_message(8, imported);
   writer.add_message(7, graph);
   CHECK_THAT(reason(model), Contains("nested more than"));
+}
+
+TEST_CASE("files of more parts than a network has are refused") {
+  // Each part is two bytes of the file, and some hundred in memory.
+  for (const int field : {1, 5, 11}) {
+    std::string graph, model;
+    for (int i = 0; i < 600000; ++i) graph += {static_cast<char>(field << 3 | 2), '\0'};
+    protozero::pbf_writer writer(model);
+    writer.add_message(8, std::string());
+    writer.add_message(7, graph);
+    CHECK_THAT(reason(model), Contains("too many parts"));
+  }
+}
+
+TEST_CASE("names of initializers take no time, however they are made") {
+  Builder b;
+  std::string dots = "a";
+  for (int i = 0; i < 100000; ++i) dots += ".a";
+  b.initializer(dots, {2}, {1, 2});
+  // All of these are one name without dots.
+  for (int i = 0; i < 4096; ++i) {
+    std::string name = "_";
+    for (int bit = 0; bit < 12; ++bit) name += (i >> bit & 1) != 0 ? '.' : '_';
+    b.initializer(name + ".", {2}, {1, 2});
+  }
+  b.input("x").output("y").node("Relu", {"x"}, {"y"});
+  const Folder folder;
+  CHECK(onnx::load(folder.write("model.onnx", b.model())).parameters().size() == 4097);
 }
 
 TEST_CASE("a check ends a loop without an end") {

@@ -12,6 +12,7 @@
 
 using namespace clnet;
 using namespace clnet::test;
+using Catch::Contains;
 
 namespace {
 
@@ -179,6 +180,32 @@ TEST_CASE("batch norm follows its batches in training, unless its statistics are
       CHECK(model.parameter("var").value().to_vector<double>()[1] == Approx(0.75 + 25));
     }
   }
+}
+
+TEST_CASE("pools with ceil_mode count windows by the input, also where pads exceed half of them") {
+  const auto result = [](const std::string& op, const std::vector<std::int64_t>& pads, std::int64_t dilation, std::int64_t counts,
+                         const std::vector<float>& x) {
+    Builder b;
+    std::vector<std::string> attributes{attribute("kernel_shape", std::vector<std::int64_t>{3}), attribute("pads", pads),
+                                        attribute("strides", std::vector<std::int64_t>{2}),
+                                        attribute("ceil_mode", std::int64_t{1}),
+                                        attribute("dilations", std::vector<std::int64_t>{dilation})};
+    if (op == "AveragePool") attributes.push_back(attribute("count_include_pad", counts));
+    b.input("x").output("y").node(op, {"x"}, {"y"}, attributes);
+    return loaded(b, 19)(Tensor::from(x, {1, 1, static_cast<std::int64_t>(x.size())})).to_vector<float>();
+  };
+  // A third window would begin behind the input.
+  CHECK(result("MaxPool", {0, 2}, 1, 0, {1, 2, 3, 4}) == std::vector<float>{3, 4});
+  // What lies behind the padding does not count.
+  const auto with = result("AveragePool", {2, 1}, 2, 1, {1, 2, 3, 4, 5});
+  REQUIRE(with.size() == 3);
+  CHECK(with[0] == Approx(4.0 / 3));
+  CHECK(with[1] == Approx(3));
+  CHECK(with[2] == Approx(4));
+  const auto without = result("AveragePool", {2, 1}, 2, 0, {1, 2, 3, 4, 5});
+  REQUIRE(without.size() == 3);
+  CHECK(without[0] == Approx(2));
+  CHECK_THROWS_WITH(result("AveragePool", {0, 0}, 9, 0, {1, 2, 3, 4, 5}), Contains("larger than the padded input"));
 }
 
 TEST_CASE("integers of 16 bits and without a sign wrap around") {

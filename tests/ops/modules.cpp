@@ -340,6 +340,20 @@ TEST_CASE("initial values") {
   }
 }
 
+TEST_CASE("names that fit no line, and very many of them, are told in one line") {
+  BodyAndHead net;
+  auto state = net.state_dict();
+  for (int i = 0; i < 1000; ++i) state.emplace_back("\n" + std::to_string(i) + std::string(1000, 'a'), zeros({1}));
+  std::string text;
+  try {
+    net.load_state_dict(state);
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  CHECK_THAT(text, Catch::Contains("\"?0aaa") && Catch::Contains("and 981 more") && !Catch::Contains("\n"));
+  CHECK(text.size() < 4000);
+}
+
 TEST_CASE("weights that fit in part") {
   BodyAndHead net;
   auto state = BodyAndHead().state_dict();

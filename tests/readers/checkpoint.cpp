@@ -9,7 +9,7 @@
 
 using namespace clnet;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(checkpoint) {
   static const clnet::test::Folder folder;
   static const train::Checkpoint checkpoint(folder.path(),
                                             {.batch_size = 8, .samples = 24, .dataset = "d", .normalization = "n"});

@@ -2,7 +2,7 @@
 #include "clnet/clnet.h"
 #include "tests/readers/input.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(cifar) {
   const clnet::test::MemoryFile file(data, size);
   try {
     const auto dataset = clnet::data::load_cifar10({file.path()});

@@ -4,7 +4,7 @@
 #include "clnet/clnet.h"
 #include "tests/readers/input.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(idx) {
   if (size < 2) return 0;
   const auto length = std::min<std::size_t>(data[0] + 256U * data[1], size - 2);
   const clnet::test::MemoryFile labels(data + 2, length), images(data + 2 + length, size - 2 - length);

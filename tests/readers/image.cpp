@@ -2,7 +2,7 @@
 #include "clnet/clnet.h"
 #include "tests/readers/input.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(image) {
   // Larger images are sound and slow.
   constexpr std::int64_t most_slow_pixels = 1 << 22;
   const clnet::test::MemoryFile file(data, size);

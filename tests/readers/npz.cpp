@@ -46,7 +46,7 @@ std::string archive(const std::string& stored, std::uint16_t method, const std::
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(npz) {
   const std::string input(reinterpret_cast<const char*>(data), size);
   read(input);
   read(archive(input, 0, input));

@@ -9,7 +9,7 @@
 
 using namespace clnet;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(parts) {
   static const clnet::test::Folder folder;
   static nn::Sequential model{nn::Linear{2, 1}};
   static std::int64_t step = 0;

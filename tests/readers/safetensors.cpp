@@ -2,7 +2,7 @@
 #include "clnet/clnet.h"
 #include "tests/readers/input.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(safetensors) {
   const clnet::test::MemoryFile file(data, size);
   try {
     const auto content = clnet::io::load_safetensors(file.path());

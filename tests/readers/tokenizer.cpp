@@ -2,7 +2,7 @@
 #include "clnet/clnet.h"
 #include "tests/readers/input.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(tokenizer) {
   using clnet::data::Tokenizer;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const clnet::test::MemoryFile file(data, size);

@@ -36,7 +36,7 @@ std::string identity_in_file(const DeviceInfo& device) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(tuning) {
   static const auto device = make_device();
   static const auto identity = identity_in_file(device);
   std::string text(reinterpret_cast<const char*>(data), size);

@@ -2,7 +2,7 @@
 #include "clnet/clnet.h"
 #include "tests/readers/input.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+CLNET_READER(wav) {
   try {
     const auto sound = clnet::data::decode_wav({data, size}, "input");
     if (std::cmp_greater(sound.samples.shape.numel(), size) || sound.rate < 1) std::abort();
