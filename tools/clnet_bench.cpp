@@ -96,7 +96,7 @@ ordered_json read_results(const std::string& path) {
                       return entry.is_object() && entry.contains("name") && entry["name"].is_string() &&
                              entry.contains("median_ms") && entry["median_ms"].is_number();
                     });
-  if (!good) throw clnet::FileError(fmt::format("{}: has no results of clnet-bench", path));
+  if (!good) throw clnet::FileError(fmt::format("{}: is not a list of results of clnet-bench", path));
   return content;
 }
 

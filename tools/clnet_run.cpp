@@ -22,6 +22,7 @@
 #include "tools/onnx_cases.h"
 #include "tools/options_fault.h"
 #include "tools/output.h"
+#include "tools/run_profile.h"
 
 namespace {
 
@@ -33,8 +34,8 @@ using clnet::onnx::Value;
 struct Options {
   std::string model;
   std::vector<std::string> inputs, check;
-  std::string output_dir, format = "pb", device, labels, layout = "nchw";
-  bool info = false, f64_as_f32 = false;
+  std::string output_dir, format = "pb", device, labels, layout = "nchw", trace;
+  bool info = false, f64_as_f32 = false, no_passes = false, profile = false;
   double rtol = 1e-3, atol = 1e-5, timeout = 0;
   std::int64_t repeat = 1, top = 5;
   std::vector<double> mean, std;
@@ -61,7 +62,7 @@ void limit(Model& model, double seconds) {
 int check(const Options& options) {
   std::size_t passed = 0, failed = 0, skipped = 0;
   const clnet::tools::CaseOptions how{
-      .rtol = options.rtol, .atol = options.atol, .f64_as_f32 = options.f64_as_f32, .before = [&](Model& model) {
+      .rtol = options.rtol, .atol = options.atol, .f64_as_f32 = options.f64_as_f32, .passes = !options.no_passes, .before = [&](Model& model) {
         limit(model, options.timeout);
       }};
   for (const auto& folder : options.check)
@@ -197,23 +198,91 @@ void print_top(const clnet::Tensor& output, const Options& options, const std::v
   }
 }
 
-int run(Model& model, const Options& options) {
-  using Clock = std::chrono::steady_clock;
-  const auto labels = options.labels.empty() ? std::vector<std::string>{} : read_labels(options.labels);
-  const auto inputs = read_inputs(model, options);
-  std::vector<Value> outputs;
-  std::vector<double> times;
-  for (std::int64_t i = 0; i < std::max<std::int64_t>(1, options.repeat); ++i) {
-    limit(model, options.timeout);
-    const auto begun = Clock::now();
-    outputs = model.run_values(inputs);
+/// Runs of a network with inputs of the same types and shapes. From the second on they only replay a plan, where the network's
+/// structure does not depend on data.
+class Runs {
+ public:
+  explicit Runs(Model& model) : model_(model) {}
+
+  std::vector<Value> operator()(const std::vector<Value>& inputs) {
+    std::vector<clnet::Tensor> given;
+    for (const auto& input : inputs) {
+      if (input.is_sequence) compiles_ = false;
+      if (input.tensor.defined()) given.push_back(input.tensor);
+    }
+    if (compiles_ && model_.missing_operators().empty()) {
+      try {
+        return compiled(inputs, given);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error&) {
+        compiles_ = false;  // the run below tells a fault of the network
+      }
+    }
+    auto outputs = model_.run_values(inputs);
     std::vector<clnet::Tensor> pending;
     for (const auto& output : outputs)
       if (output.tensor.defined()) pending.push_back(output.tensor);
     clnet::eval(pending);
+    return outputs;
+  }
+
+ private:
+  std::vector<Value> compiled(const std::vector<Value>& inputs, const std::vector<clnet::Tensor>& given) {
+    const auto results = calls_.call(
+        [&](const std::vector<clnet::Tensor>& stand_ins) {
+          auto values = inputs;
+          std::size_t next = 0;
+          for (auto& value : values)
+            if (value.tensor.defined()) value.tensor = stand_ins[next++];
+          outputs_ = model_.run_values(values);
+          std::vector<clnet::Tensor> tensors;
+          for (const auto& output : outputs_) {
+            if (output.is_sequence) throw Error("a sequence is no result of compile()");
+            if (output.tensor.defined()) tensors.push_back(output.tensor);
+          }
+          return tensors;
+        },
+        given);
+    auto outputs = outputs_;
+    std::size_t next = 0;
+    for (auto& output : outputs)
+      if (output.tensor.defined()) output.tensor = results[next++];
+    return outputs;
+  }
+
+  Model& model_;
+  bool compiles_ = true;
+  clnet::CompiledCalls calls_;
+  std::vector<Value> outputs_;  ///< of the stand-ins: their types
+};
+
+int run(Model& model, const Options& options) {
+  using Clock = std::chrono::steady_clock;
+  model.freeze();  // what is made of weights is computed once
+  const auto labels = options.labels.empty() ? std::vector<std::string>{} : read_labels(options.labels);
+  const auto inputs = read_inputs(model, options);
+  std::vector<Value> outputs;
+  std::vector<double> times;
+  Runs runs(model);
+  clnet::tools::RunProfile profile(options.trace, options.profile);
+  if (profile.is_wanted()) {
+    // Kernels are compiled, and weights prepacked, before.
+    for (int i = 0; i < 2; ++i) {
+      limit(model, options.timeout);
+      runs(inputs);
+    }
+    profile.begin();
+  }
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(1, options.repeat); ++i) {
+    if (interrupted) throw Interrupted("interrupted");
+    limit(model, options.timeout);
+    const auto begun = Clock::now();
+    outputs = runs(inputs);
     clnet::Device::current().finish();
     times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
   }
+  if (profile.is_wanted()) profile.end(static_cast<std::int64_t>(times.size()));
   if (!options.output_dir.empty()) fs::create_directories(options.output_dir);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& output = outputs[i];
@@ -272,6 +341,9 @@ int main(int argc, char** argv) {
   app.add_option("--atol", options.atol, "absolute tolerance of --check (1e-5)");
   app.add_option("--timeout", options.timeout, "seconds for one run; 0: no limit");
   app.add_flag("--f64-as-f32", options.f64_as_f32, "computes in f32 what the file has in double");
+  app.add_flag("--no-passes", options.no_passes, "computes each node as the file has it, without fusing patterns");
+  app.add_flag("--profile", options.profile, "prints the time by kernel and by node, of all runs of --repeat but two before");
+  app.add_option("--trace", options.trace, "writes a timeline of the same runs, in Chrome's format")->type_name("FILE");
   app.add_option("--device", options.device, "the device, as CLNET_DEVICE has it");
   try {
     app.parse(argc, argv);
@@ -290,7 +362,7 @@ int main(int argc, char** argv) {
     std::optional<clnet::DeviceScope> scope;
     if (!options.device.empty()) scope.emplace(clnet::Device::find(options.device));
     if (!options.check.empty()) return check(options);
-    auto model = clnet::onnx::load(options.model, {.f64_as_f32 = options.f64_as_f32});
+    auto model = clnet::onnx::load(options.model, {.f64_as_f32 = options.f64_as_f32, .passes = !options.no_passes});
     return options.info ? show(model) : run(model, options);
   } catch (const Interrupted&) {
     fmt::print(stderr, "clnet-run: interrupted\n");

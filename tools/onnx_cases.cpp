@@ -47,7 +47,7 @@ std::string file_of(const fs::path& folder, std::string_view kind, std::size_t i
 }  // namespace
 
 std::string run_case(const fs::path& folder, const CaseOptions& options) {
-  auto model = onnx::load(folder / "model.onnx", {.f64_as_f32 = options.f64_as_f32});
+  auto model = onnx::load(folder / "model.onnx", {.f64_as_f32 = options.f64_as_f32, .passes = options.passes});
   if (!model.missing_operators().empty()) return "unsupported " + model.missing_operators().front().operation;
   std::vector<fs::path> sets;
   for (const auto& entry : fs::directory_iterator(folder))

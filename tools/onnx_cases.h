@@ -12,7 +12,7 @@ namespace clnet::tools {
 
 struct CaseOptions {
   double rtol = 1e-3, atol = 1e-5;
-  bool f64_as_f32 = false;
+  bool f64_as_f32 = false, passes = true;
   /// Called with the network before each run.
   std::function<void(onnx::Model& model)> before = [](onnx::Model&) {};
 };

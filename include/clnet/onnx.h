@@ -60,6 +60,9 @@ struct LoadOptions {
   bool free_batch = false;
   /// Floating constants of nodes that have more than one element are parameters, too: some programs write no initializers.
   bool train_constants = false;
+  /// In inference, computes patterns of attention, layer norm and GELU by clnet's operations. Computes once what nodes make of
+  /// constants, buffers and frozen parameters. The results differ by rounding. Without, each node is computed as the file has it.
+  bool passes = true;
 };
 
 /// A network from an ONNX file. Initializers are parameters under their own names, where dots make groups as in PyTorch's

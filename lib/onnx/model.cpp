@@ -13,6 +13,7 @@
 #include "lib/exec/collect/copy.h"
 #include "lib/graph/capture.h"
 #include "lib/onnx/adapt.h"
+#include "lib/onnx/passes.h"
 #include "lib/onnx/program.h"
 #include "lib/onnx/runner.h"
 
@@ -207,6 +208,7 @@ struct Model::Loaded {
   ModelFile file;
   LoadOptions options;
   std::shared_ptr<const Program> program;
+  std::shared_ptr<const Program> for_inference;  ///< the same after passes
   std::vector<MissingOperator> missing;
   std::vector<ValueInfo> inputs, outputs;
   std::vector<std::pair<std::string, std::int64_t>> opsets;
@@ -218,7 +220,13 @@ struct Model::Loaded {
 
 /// A clone has its own.
 struct Model::Held {
-  std::vector<std::pair<const TensorData*, nn::Parameter>> parameters;
+  struct Initializer {
+    const TensorData* data;
+    nn::Parameter parameter;
+    bool is_buffer;
+  };
+  std::vector<Initializer> parameters;
+  std::shared_ptr<WeightValues> weights = std::make_shared<WeightValues>();
   std::vector<std::string> head;
   std::function<void()> check = [] {};
 };
@@ -273,10 +281,10 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
       }
       parameter = take(*group, group->names.free_name(rest));
     }
-    held_->parameters.emplace_back(data, *parameter);
+    held_->parameters.push_back({data, *parameter, place == Place::buffer});
   }
   std::vector<nn::Parameter> head;
-  for (const auto& [data, parameter] : held_->parameters)
+  for (const auto& [data, parameter, is_buffer] : held_->parameters)
     if (std::find(loaded_->fresh.begin(), loaded_->fresh.end(), data->name) != loaded_->fresh.end()) head.push_back(parameter);
   if (!head.empty())
     for (const auto& [name, parameter] : parameters())
@@ -337,11 +345,10 @@ void require_declared_shapes(const ModelFile& file, const std::vector<RunValue>&
 }
 
 /// Where inputs or parameters live; the current device where they live on none.
-Device device_of(const std::vector<RunValue>& inputs,
-                 const std::vector<std::pair<const TensorData*, nn::Parameter>>& parameters) {
+Device device_of(const std::vector<RunValue>& inputs, const std::vector<nn::Parameter>& parameters) {
   for (const auto& input : inputs)
     if (input.is_there() && !input.is_sequence() && exec::device_of_graph(input.tensor())) return input.tensor().device();
-  for (const auto& [data, parameter] : parameters)
+  for (const auto& parameter : parameters)
     if (exec::device_of_graph(parameter.value())) return parameter.value().device();
   return Device::current();
 }
@@ -368,21 +375,27 @@ std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
     values.push_back(std::move(value));
   }
   require_declared_shapes(loaded.file, values);
-  const DeviceScope scope(device_of(values, held_->parameters));
   Runner::Held held;
-  for (const auto& [data, parameter] : held_->parameters) {
+  std::vector<nn::Parameter> parameters;
+  for (const auto& [data, parameter, is_buffer] : held_->parameters) {
+    parameters.push_back(parameter);
     // The dtype of a double is f32 where the options say so.
     const bool keeps = dtype_of(data->type) == parameter.dtype();
-    held.emplace(data, RunValue(parameter, keeps ? data->type : type_of(parameter.dtype())));
+    RunValue value(parameter, keeps ? data->type : type_of(parameter.dtype()));
+    if (is_buffer) value.set_buffer();
+    held.emplace(data, std::move(value));
   }
+  const DeviceScope scope(device_of(values, parameters));
   Runner runner(held, *loaded.constants,
                 {.training = training(),
                  .f64_as_f32 = loaded.options.f64_as_f32,
                  .may_read = capturing() == nullptr,
+                 .weights = training() || !loaded.options.passes ? nullptr : held_->weights.get(),
                  .freeze_statistics = loaded.options.freeze_statistics,
                  .check = held_->check});
   std::vector<Value> out;
-  for (const auto& value : runner.run(*loaded.program, values)) out.push_back(value_of(value));
+  for (const auto& value : runner.run(training() ? *loaded.program : *loaded.for_inference, values))
+    out.push_back(value_of(value));
   return out;
 }
 
@@ -435,6 +448,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
     loaded->missing.clear();
     loaded->program = resolve(file, loaded->missing);
   }
+  loaded->for_inference = options.passes ? optimized(loaded->program) : loaded->program;
   std::set<std::string_view> initialized;
   for (const auto& data : file.graph.initializers) initialized.insert(data.name);
   for (const auto& data : file.graph.sparse_initializers) initialized.insert(data.values.name);

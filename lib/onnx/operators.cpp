@@ -177,6 +177,29 @@ std::vector<std::int64_t> Call::integers(std::size_t input, std::string_view att
   return has(input) ? integers(input) : integers(attribute);
 }
 
+std::vector<Tensor> Call::made_of(const std::vector<std::size_t>& inputs, std::size_t key,
+                                  const std::function<std::vector<Tensor>(const std::vector<Tensor>& given)>& make) const {
+  std::vector<RunValue> sources;
+  bool untrained = runner_.options().weights != nullptr;
+  for (const auto input : inputs) {
+    sources.push_back(has(input) ? in(input) : RunValue());
+    const auto& source = sources.back();
+    untrained = untrained && (!source.is_there() || source.is_constant() || source.is_untrained());
+  }
+  const auto tensors_of = [](const std::vector<RunValue>& values) {
+    std::vector<Tensor> out;
+    for (const auto& value : values) out.push_back(value.is_there() ? value.tensor() : Tensor{});
+    return out;
+  };
+  if (!untrained) return make(tensors_of(sources));
+  // Key 0 is the node's own result.
+  return tensors_of(runner_.options().weights->of(instruction_, key + 1, sources, [&](const std::vector<RunValue>& weights) {
+    std::vector<RunValue> out;
+    for (auto& tensor : make(tensors_of(weights))) out.push_back(tensor.defined() ? RunValue(std::move(tensor)) : RunValue());
+    return out;
+  }));
+}
+
 int Call::axis(std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) throw ShapeError(fmt::format("axis {} is out of range for {} dimensions", axis, rank));
   return static_cast<int>(axis < 0 ? axis + rank : axis);

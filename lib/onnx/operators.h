@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -93,6 +94,11 @@ class Call {
 
   /// Integers of an input, or of the attribute that had them in earlier operator sets.
   std::vector<std::int64_t> integers(std::size_t input, std::string_view attribute) const;
+
+  /// Tensors that `make` builds of these inputs, undefined where one was left out. If the inputs are untrained weights, they are
+  /// computed once (WeightValues); `key` tells several of a node apart.
+  std::vector<Tensor> made_of(const std::vector<std::size_t>& inputs, std::size_t key,
+                              const std::function<std::vector<Tensor>(const std::vector<Tensor>& given)>& make) const;
 
   /// The dimension `axis` as 0..rank-1. Throws ShapeError.
   static int axis(std::int64_t axis, int rank);

@@ -31,6 +31,10 @@ Outputs gather_of(const Call& call) {
   const Tensor &x = call.x(0), &indices = call.x(1);
   const auto axis = Call::axis(call.attribute("axis", std::int64_t{0}), x.rank());
   require_inside(call, 1, x.size(axis));
+  if (call.in(1).host() && indices.rank() == 0) {
+    const auto index = call.integers(1)[0];
+    return {call.give(select(x, axis, index < 0 ? index + x.size(axis) : index))};
+  }
   std::vector<std::int64_t> extents(x.shape().begin(), x.shape().begin() + axis);
   extents.insert(extents.end(), indices.shape().begin(), indices.shape().end());
   extents.insert(extents.end(), x.shape().begin() + axis + 1, x.shape().end());

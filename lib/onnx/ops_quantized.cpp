@@ -78,10 +78,12 @@ Outputs dynamic_quantize(const Call& call) {
   return {call.give_as(y, ElementType::u8), RunValue(scale), call.give_as(zero, ElementType::u8)};
 }
 
+/// So many products of numbers up to 255 fit into the 24 bits of f32.
+constexpr std::int64_t most_whole = 258;
+
 /// Sums of products of whole numbers below 2^9, exact as i32: f32 holds sums up to 2^24. A number is 16 times its high part plus
-/// its low part below 16, so a product of a part has 13 bits, and 2048 of them may be added.
-Tensor exact_sums(const Tensor& a, std::int64_t products, const std::function<Tensor(const Tensor&)>& sums) {
-  constexpr std::int64_t whole = 63;
+/// its low part below 16, so a product of a part has 13 bits, and 2048 of them may be added. Up to `whole` are added at once.
+Tensor exact_sums(const Tensor& a, std::int64_t products, std::int64_t whole, const std::function<Tensor(const Tensor&)>& sums) {
   // Rounded: a solver may reach a whole sum by fractions.
   const auto exact = [&](const Tensor& part) { return cast(round(sums(part)), Dtype::i32); };
   if (products <= whole) return exact(a);
@@ -98,7 +100,7 @@ Tensor integer_product(const Tensor& a, const Tensor& b) {
     const auto end = std::min(inner, at + piece);
     const Tensor part_a = inner > piece ? slice(a, -1, at, end) : a;
     const Tensor part_b = inner > piece ? slice(b, b.rank() > 1 ? -2 : 0, at, end) : b;
-    const Tensor part = exact_sums(part_a, end - at, [&](const Tensor& x) { return matmul(x, part_b); });
+    const Tensor part = exact_sums(part_a, end - at, most_whole, [&](const Tensor& x) { return matmul(x, part_b); });
     total = total.defined() ? total + part : part;
   }
   return total;
@@ -113,14 +115,25 @@ Tensor centered(const Tensor& x, const Tensor& zero, bool rows) {
   return numbers - (rows && shift.rank() == 1 ? unsqueeze(shift, 1) : shift);
 }
 
+/// The same of a weight and its zero point, which is computed once.
+Tensor centered_weight(const Call& call, std::size_t weight, std::size_t zero,
+                       const std::function<Tensor(const Tensor&)>& shaped) {
+  (void)call.in(weight);
+  return call.made_of({weight, zero}, 0, [&](const std::vector<Tensor>& given) {
+    return std::vector<Tensor>{centered(given[0], given[1].defined() ? shaped(given[1]) : given[1], false)};
+  })[0];
+}
+
 Outputs matmul_integer(const Call& call) {
-  const Tensor a = centered(call.x(0), call.optional(2), true), b = centered(call.x(1), call.optional(3), false);
+  const Tensor a = centered(call.x(0), call.optional(2), true);
+  const Tensor b = centered_weight(call, 1, 3, [](const Tensor& zero) { return zero; });
   return {call.give_as(integer_product(a, b), ElementType::i32)};
 }
 
 /// a, its scale and zero point, b, its scale and zero point, the result's scale and zero point.
 Outputs matmul_quantized(const Call& call) {
-  const Tensor a = centered(call.x(0), call.x(2), true), b = centered(call.x(3), call.x(5), false);
+  const Tensor a = centered(call.x(0), call.x(2), true);
+  const Tensor b = centered_weight(call, 3, 5, [](const Tensor& zero) { return zero; });
   const auto by_row = [](const Tensor& scale) { return scale.rank() == 1 && scale.numel() > 1 ? unsqueeze(scale, 1) : scale; };
   const Tensor scale = by_row(cast(call.x(1), Dtype::f32)) * cast(call.x(4), Dtype::f32);
   const Tensor sums = cast(integer_product(a, b), Dtype::f32);
@@ -139,6 +152,8 @@ Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weig
   if (window > most) call.refuse(fmt::format("a quantized convolution by windows of {} elements", window));
   if (x.rank() != weight.rank() || groups < 1 || x.size(1) != groups * channels)
     call.fail(fmt::format("{} groups of a weight {} for {}", groups, to_string(weight.shape()), to_string(x.shape())));
+  // Larger windows may be computed by fractions, as by Winograd's method, and leave some bits to them.
+  const std::int64_t whole = std::all_of(kernel.begin(), kernel.end(), [](auto extent) { return extent == 1; }) ? most_whole : 63;
   const auto step = most / std::max<std::int64_t>(1, window);
   Tensor total;
   for (std::int64_t at = 0; at < channels || !total.defined(); at += step) {
@@ -149,7 +164,7 @@ Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weig
       own = slice(weight, 1, at, end);
     }
     const Tensor sums =
-        exact_sums(part, (end - at) * window, [&](const Tensor& piece) { return convolution(piece, own, {}, w, groups); });
+        exact_sums(part, (end - at) * window, whole, [&](const Tensor& piece) { return convolution(piece, own, {}, w, groups); });
     total = total.defined() ? total + sums : sums;
   }
   return total;
@@ -165,14 +180,16 @@ Tensor per_output(const Tensor& values, int rank) {
 
 Outputs conv_integer(const Call& call) {
   const Tensor x = centered(call.x(0), call.optional(2), false);
-  const Tensor weight = centered(call.x(1), per_output(call.optional(3), call.shape(1).rank()), false);
+  const auto rank = call.shape(1).rank();
+  const Tensor weight = centered_weight(call, 1, 3, [rank](const Tensor& zero) { return per_output(zero, rank); });
   return {call.give_as(integer_convolution(call, x, weight), ElementType::i32)};
 }
 
 /// x, its scale and zero point, the weight, its scale and zero point, the result's scale and zero point, and a bias of i32.
 Outputs conv_quantized(const Call& call) {
   const auto rank = call.shape(3).rank();
-  const Tensor x = centered(call.x(0), call.x(2), false), weight = centered(call.x(3), per_output(call.x(5), rank), false);
+  const Tensor x = centered(call.x(0), call.x(2), false);
+  const Tensor weight = centered_weight(call, 3, 5, [rank](const Tensor& zero) { return per_output(zero, rank); });
   std::vector<std::int64_t> channels(static_cast<std::size_t>(rank), 1);
   const auto by_channel = [&](const Tensor& values) {
     if (values.numel() == 1) return reshape(values, Shape{});

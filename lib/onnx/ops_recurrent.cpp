@@ -129,15 +129,16 @@ struct Recurrence {
 
   RecurrentWeights weights(std::size_t direction, const std::vector<std::int64_t>& blocks) const {
     const auto d = static_cast<std::int64_t>(direction);
-    RecurrentWeights out;
-    out.weight_ih = in_order(select(call.x(1), 0, d), blocks);
-    out.weight_hh = in_order(select(call.x(2), 0, d), blocks);
-    if (call.has(3)) {
-      const auto both = chunk(select(call.x(3), 0, d), 2);
-      out.bias_ih = in_order(both[0], blocks);
-      out.bias_hh = in_order(both[1], blocks);
-    }
-    return out;
+    const auto made = call.made_of({1, 2, 3}, direction, [&](const std::vector<Tensor>& given) {
+      std::vector<Tensor> out{in_order(select(given[0], 0, d), blocks), in_order(select(given[1], 0, d), blocks), {}, {}};
+      if (given[2].defined()) {
+        const auto both = chunk(select(given[2], 0, d), 2);
+        out[2] = in_order(both[0], blocks);
+        out[3] = in_order(both[1], blocks);
+      }
+      return out;
+    });
+    return {made[0], made[1], made[2], made[3]};
   }
 
   /// {N, H} of an initial state {directions, N, H}, or {N, directions, H} with batches first; undefined: zeros.

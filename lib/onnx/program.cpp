@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/input_file.h"
+#include "lib/onnx/passes.h"
 
 namespace clnet::onnx {
 namespace {
@@ -144,22 +145,6 @@ class Resolver {
     instruction.function = function(*found->second);
   }
 
-  static void find_ends(Program& program) {
-    std::vector<bool> read(static_cast<std::size_t>(program.slots));
-    for (const auto slot : program.outputs) read[static_cast<std::size_t>(slot)] = true;
-    for (auto step = program.instructions.rbegin(); step != program.instructions.rend(); ++step) {
-      const auto end = [&](Slot slot) {
-        if (slot < 0 || read[static_cast<std::size_t>(slot)]) return;
-        read[static_cast<std::size_t>(slot)] = true;
-        step->ends.push_back(slot);
-      };
-      for (const auto slot : step->outputs) end(slot);
-      for (const auto slot : step->inputs) end(slot);
-      for (const auto& body : step->graphs)
-        for (const auto& [outside, inside] : body->captures) end(outside);
-    }
-  }
-
   const ModelFile& file_;
   std::vector<MissingOperator>& missing_;
   std::set<std::pair<std::string, std::int64_t>> listed_;  ///< of those, by operator and set
@@ -170,6 +155,28 @@ class Resolver {
 };
 
 }  // namespace
+
+void find_ends(Program& program) {
+  std::vector<bool> read(static_cast<std::size_t>(program.slots));
+  for (const auto slot : program.outputs) read[static_cast<std::size_t>(slot)] = true;
+  for (auto step = program.instructions.rbegin(); step != program.instructions.rend(); ++step) {
+    step->ends.clear();
+    const auto end = [&](Slot slot) {
+      if (slot < 0 || read[static_cast<std::size_t>(slot)]) return;
+      read[static_cast<std::size_t>(slot)] = true;
+      step->ends.push_back(slot);
+    };
+    const auto end_all = [&](const Instruction& instruction) {
+      for (const auto slot : instruction.outputs) end(slot);
+      for (const auto slot : instruction.inputs) end(slot);
+      for (const auto& body : instruction.graphs)
+        for (const auto& [outside, inside] : body->captures) end(outside);
+    };
+    end_all(*step);
+    if (step->fusion)
+      for (const auto& part : step->fusion->parts) end_all(part);
+  }
+}
 
 std::shared_ptr<const Program> resolve(const ModelFile& file, std::vector<MissingOperator>& missing) {
   return Resolver(file, missing).graph(file.graph, nullptr, file.opsets);

@@ -18,6 +18,7 @@ namespace clnet::onnx {
 /// The number of a value within its graph; -1: none.
 using Slot = int;
 
+struct Fusion;
 struct Program;
 
 /// A node.
@@ -30,6 +31,8 @@ struct Instruction {
   std::vector<Slot> inputs, outputs;
   std::vector<Slot> ends;                              ///< values that no later node reads
   std::vector<std::shared_ptr<const Program>> graphs;  ///< of all its attributes, in order
+  std::shared_ptr<const Fusion> fusion;                ///< a pass put it in the place of several
+  bool kept = false;                                   ///< its results are the same in each run
 };
 
 struct Program {
@@ -46,5 +49,8 @@ struct Program {
 /// Throws FileError for a graph that is none: a name that no earlier node gives, or that two give, an operator set that the file
 /// does not import. Operators that are missing are listed.
 std::shared_ptr<const Program> resolve(const ModelFile& file, std::vector<MissingOperator>& missing);
+
+/// Sets Instruction::ends.
+void find_ends(Program& program);
 
 }  // namespace clnet::onnx

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
-#include "clnet/debug.h"
 #include "lib/base/input_file.h"
 #include "lib/base/readable.h"
+#include "lib/graph/capture.h"
+#include "lib/graph/scope.h"
 #include "lib/onnx/fold.h"
+#include "lib/onnx/passes.h"
 
 namespace clnet::onnx {
 namespace {
@@ -17,24 +19,91 @@ constexpr int deepest_run = 200;  // graphs that run within each other
 /// Small enough for the host: shapes, axes, numbers.
 constexpr std::int64_t most_on_host = 4096;
 
+constexpr std::uint64_t most_kept = std::uint64_t{1} << 28;  // bytes of results of constants
+
+void evaluate(const std::vector<RunValue>& values) {
+  std::vector<Tensor> pending;
+  for (const auto& value : values)
+    if (!value.is_sequence() && value.is_there() && !value.host()) pending.push_back(value.tensor());
+  if (!pending.empty()) eval(pending);
+}
+
 }  // namespace
 
 template <class Data>
 RunValue Constants::read(const Data& data) {
   const std::lock_guard lock(mutex_);
   if (const auto known = known_.find(&data); known != known_.end()) return known->second;
-  const auto device = Device::current();
-  auto here = std::find_if(large_.begin(), large_.end(), [&](const auto& each) { return each.first == device; });
-  if (here != large_.end())
-    if (const auto known = here->second.find(&data); known != here->second.end()) return known->second;
+  auto& here = here_now();
+  if (const auto known = here.large.find(&data); known != here.large.end()) return known->second;
   auto host = content_of(data, file_.folder, file_.name);
   if (host.type == ElementType::f64 && f64_as_f32_) host = HostTensor::of(ElementType::f32, host.shape, host.numbers());
   if (host.numel() <= most_on_host) return known_[&data] = RunValue(std::move(host));
-  if (here == large_.end()) here = large_.insert(large_.end(), {device, {}});
-  return here->second[&data] = RunValue(to_tensor(host), host.type, true);
+  return here.large[&data] = RunValue(to_tensor(host), host.type, true);
 }
+
+Constants::OnDevice& Constants::here_now() {
+  const auto device = Device::current();
+  const auto here = std::find_if(devices_.begin(), devices_.end(), [&](const auto& each) { return each.device == device; });
+  return here != devices_.end() ? *here : devices_.emplace_back(OnDevice{device, {}, {}});
+}
+
 RunValue Constants::of(const TensorData& data) { return read(data); }
 RunValue Constants::of(const SparseData& data) { return read(data); }
+
+std::vector<RunValue> Constants::of(const Instruction& instruction, const std::function<std::vector<RunValue>()>& run) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto& results = here_now().results;
+    if (const auto found = results.find(&instruction); found != results.end()) return found->second;
+  }
+  // compile() would take the values for parts of its graph.
+  const Capturing none(nullptr);
+  auto outputs = run();
+  std::uint64_t bytes = 0;
+  for (const auto& output : outputs)
+    if (!output.is_sequence() && output.is_there()) bytes += static_cast<std::uint64_t>(output.shape().numel()) * 8;
+  {
+    const std::lock_guard lock(mutex_);
+    if (kept_ + bytes > most_kept) return outputs;
+    kept_ += bytes;
+  }
+  evaluate(outputs);
+  const std::lock_guard lock(mutex_);
+  return here_now().results.try_emplace(&instruction, std::move(outputs)).first->second;
+}
+
+std::vector<RunValue> WeightValues::of(const Instruction& instruction, std::size_t key, const std::vector<RunValue>& sources,
+                                       const Make& make) {
+  auto* const capture = capturing();
+  // compile() would take the values for parts of its graph.
+  const Capturing none(nullptr);
+  std::vector<RunValue> given;
+  std::vector<Tensor> tensors;
+  for (const auto& source : sources) {
+    given.push_back(source.parameter() ? RunValue(*source.parameter(), source.type()) : source);
+    tensors.push_back(given.back().is_there() ? given.back().tensor() : Tensor{});
+    if (!capture || !source.parameter()) continue;
+    // Its graph holds as long as the weight is untrained and the same.
+    capture->conditions.emplace_back([source, tensor = tensors.back()] {
+      const Capturing nothing(nullptr);
+      return source.is_untrained() && source.parameter()->value().same(tensor);
+    });
+  }
+  const auto same = [](const Tensor& a, const Tensor& b) { return a.defined() ? b.defined() && a.same(b) : !b.defined(); };
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find({&instruction, key});
+    if (found != entries_.end() &&
+        std::equal(tensors.begin(), tensors.end(), found->second.sources.begin(), found->second.sources.end(), same))
+      return found->second.results;
+  }
+  auto results = make(given);
+  evaluate(results);
+  const std::lock_guard lock(mutex_);
+  entries_[{&instruction, key}] = {std::move(tensors), results};
+  return results;
+}
 
 std::vector<RunValue> Runner::run(const Program& program, std::span<const RunValue> inputs) {
   Frame frame{&program, std::vector<RunValue>(static_cast<std::size_t>(program.slots)), {}, nullptr};
@@ -73,9 +142,43 @@ std::vector<RunValue> Runner::run(Frame& frame) {
   return outputs;
 }
 
+bool Runner::makes_weights(const Instruction& instruction, const std::vector<RunValue>& inputs) const {
+  return options_.weights && instruction.graphs.empty() && !instruction.op->varies && instruction.op->name != "Identity" &&
+         instruction.outputs.size() == 1 &&
+         std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.is_untrained(); }) &&
+         std::all_of(inputs.begin(), inputs.end(), [](const auto& input) {
+           return !input.is_there() || (!input.is_sequence() && (input.is_constant() || input.is_untrained()));
+         });
+}
+
+bool Runner::run_fused(Frame& frame, const Instruction& instruction) {
+  std::vector<RunValue> inputs;
+  for (const auto slot : instruction.inputs)
+    inputs.push_back(slot < 0 ? RunValue{} : frame.values[static_cast<std::size_t>(slot)]);
+  std::optional<Outputs> outputs;
+  try {
+    outputs = instruction.fusion->run(Call(*this, instruction, inputs));
+  } catch (const Error&) {
+    return false;  // the parts tell which node it is
+  }
+  if (!outputs) return false;
+  frame.values[static_cast<std::size_t>(instruction.outputs[0])] = std::move((*outputs)[0]);
+  for (const auto slot : instruction.ends) frame.values[static_cast<std::size_t>(slot)] = {};
+  return true;
+}
+
 void Runner::run(Frame& frame, const Instruction& instruction) {
   options_.check();
   const auto& node = *instruction.node;
+  // Traces and memory reports tell the node.
+  const auto where = node.name.empty() ? fmt::format("{} of opset {}", readable(node.op_type), instruction.opset)
+                                       : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), instruction.opset);
+  const InScope scope(where);
+  if (instruction.fusion && !run_fused(frame, instruction)) {
+    for (const auto& part : instruction.fusion->parts) run(frame, part);
+    for (const auto slot : instruction.ends) frame.values[static_cast<std::size_t>(slot)] = {};
+  }
+  if (instruction.fusion) return;
   std::vector<RunValue> inputs;
   for (const auto slot : instruction.inputs)
     inputs.push_back(slot < 0 ? RunValue{} : frame.values[static_cast<std::size_t>(slot)]);
@@ -90,16 +193,26 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
       const bool constant =
           instruction.graphs.empty() && !instruction.op->varies &&
           std::all_of(inputs.begin(), inputs.end(), [](const auto& input) { return !input.is_there() || input.is_constant(); });
-      auto folded = constant ? fold(call) : std::nullopt;
-      outputs = folded ? std::move(*folded) : instruction.op->run(call);
-      if (constant)
-        for (auto& output : outputs)
-          if (!output.parameter()) output.set_constant();
+      const auto compute = [&] {
+        auto results = constant ? fold(call) : std::nullopt;
+        if (!results) results = instruction.op->run(call);
+        if (constant)
+          for (auto& output : *results)
+            if (!output.parameter()) output.set_constant();
+        return std::move(*results);
+      };
+      // A Constant node may give a parameter.
+      if (constant && instruction.kept && instruction.op->name != "Constant")
+        outputs = constants_.of(instruction, compute);
+      else if (makes_weights(instruction, inputs))
+        outputs = options_.weights->of(instruction, 0, inputs, [&](const std::vector<RunValue>& weights) {
+          return instruction.op->run(Call(*this, instruction, weights));
+        });
+      else
+        outputs = compute();
     }
   } catch (Error& error) {
-    error.place(node.name.empty()
-                    ? fmt::format("{} of opset {}", readable(node.op_type), instruction.opset)
-                    : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), instruction.opset));
+    error.place(where);
     throw;
   }
   for (std::size_t i = 0; i < instruction.outputs.size(); ++i) {
@@ -111,6 +224,8 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
 
 std::vector<RunValue> Runner::run_function(const Instruction& instruction, std::span<const RunValue> inputs) {
   const auto& body = *instruction.function;
+  // The same instruction may have other attributes at the next call.
+  auto* const weights = std::exchange(options_.weights, nullptr);
   Frame inner{&body, std::vector<RunValue>(static_cast<std::size_t>(body.slots)), {}, nullptr};
   for (std::size_t i = 0; i < inputs.size() && i < body.inputs.size(); ++i)
     inner.values[static_cast<std::size_t>(body.inputs[i])] = inputs[i];
@@ -120,7 +235,9 @@ std::vector<RunValue> Runner::run_function(const Instruction& instruction, std::
     if (!attribute.reference.empty()) given = attribute_of_function(attribute.reference);
     if (given) inner.attributes[attribute.name] = given;
   }
-  return run(inner);
+  auto outputs = run(inner);
+  options_.weights = weights;
+  return outputs;
 }
 
 const Attribute* Runner::attribute_of_function(std::string_view name) const {

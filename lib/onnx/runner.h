@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -27,24 +28,54 @@ class Constants {
   Constants(const ModelFile& file, bool f64_as_f32) : file_(file), f64_as_f32_(f64_as_f32) {}
   RunValue of(const TensorData& data);
   RunValue of(const SparseData& data);
+  /// The results of an instruction that gives the same in each run, computed by the first one. Where results take much memory,
+  /// further ones are not kept.
+  std::vector<RunValue> of(const Instruction& instruction, const std::function<std::vector<RunValue>()>& run);
 
  private:
+  /// What lives on one device.
+  struct OnDevice {
+    Device device;
+    std::map<const void*, RunValue> large;
+    std::map<const Instruction*, std::vector<RunValue>> results;
+  };
   template <class Data>
   RunValue read(const Data& data);
+  OnDevice& here_now();
 
   const ModelFile& file_;
   const bool f64_as_f32_;
   std::mutex mutex_;
   std::map<const void*, RunValue> known_;
-  std::vector<std::pair<Device, std::map<const void*, RunValue>>> large_;  ///< by the device where they are
+  std::list<OnDevice> devices_;
+  std::uint64_t kept_ = 0;  ///< bytes of the results
+};
+
+/// Values that instructions make of untrained weights: buffers, frozen parameters and constants. Each is computed once, and anew
+/// when a weight has changed. Several threads may ask.
+class WeightValues {
+ public:
+  using Make = std::function<std::vector<RunValue>(const std::vector<RunValue>& sources)>;
+  /// `key` tells values of one instruction apart. Sources without a value were left out.
+  std::vector<RunValue> of(const Instruction& instruction, std::size_t key, const std::vector<RunValue>& sources,
+                           const Make& make);
+
+ private:
+  struct Entry {
+    std::vector<Tensor> sources;  ///< of which the results were made
+    std::vector<RunValue> results;
+  };
+  std::mutex mutex_;
+  std::map<std::pair<const Instruction*, std::size_t>, Entry> entries_;
 };
 
 /// What all graphs of one run share.
 struct RunOptions {
   bool training = false;
   bool f64_as_f32 = false;
-  bool may_read = true;            ///< whether data may be evaluated on the way
-  bool freeze_statistics = false;  ///< batch norm normalizes by its statistics in training, too
+  bool may_read = true;             ///< whether data may be evaluated on the way
+  WeightValues* weights = nullptr;  ///< null: what is made of weights is not kept
+  bool freeze_statistics = false;   ///< batch norm normalizes by its statistics in training, too
   /// Called before each node and each turn of a loop; throws to end the run.
   std::function<void()> check = [] {};
 };
@@ -96,6 +127,10 @@ class Runner {
   };
   std::vector<RunValue> run(Frame& frame);
   void run(Frame& frame, const Instruction& instruction);
+  /// Whether the fusion fits this run, and has run.
+  bool run_fused(Frame& frame, const Instruction& instruction);
+  /// Whether its result depends on untrained weights only.
+  bool makes_weights(const Instruction& instruction, const std::vector<RunValue>& inputs) const;
   std::vector<RunValue> run_function(const Instruction& instruction, std::span<const RunValue> inputs);
 
   const Held& held_;

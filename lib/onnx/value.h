@@ -62,10 +62,14 @@ class RunValue {
   void set_constant() { constant_ = true; }
   /// The initializer behind it, where the module trains or follows it.
   const std::optional<nn::Parameter>& parameter() const { return parameter_; }
+  /// Of a buffer.
+  void set_buffer() { buffer_ = true; }
+  /// Whether it is a buffer, or a frozen parameter.
+  bool is_untrained() const { return parameter_ && (buffer_ || parameter_->frozen()); }
 
  private:
   ElementType type_ = ElementType::undefined;
-  bool constant_ = false;
+  bool constant_ = false, buffer_ = false;
   struct Made {
     std::mutex mutex;
     std::list<std::pair<Device, Tensor>> tensors;

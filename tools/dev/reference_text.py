@@ -148,7 +148,7 @@ READERS_AND_WRITERS = {
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
     "lib/data/csv_rows.cpp", "lib/data/image_decode.cpp", "lib/data/image_write.cpp", "lib/data/tokenizer.cpp", "lib/data/wav.cpp",
     "lib/io/npy.cpp", "lib/io/state_files.cpp", "lib/io/torch.cpp", "lib/io/zip.cpp", "lib/onnx/host_tensor.cpp", "lib/onnx/initializers.cpp", "lib/onnx/model.cpp", "lib/onnx/read.cpp", "lib/onnx/save.cpp", "lib/onnx/write.cpp",
-    "tools/clnet_run.cpp",
+    "tools/clnet_run.cpp", "tools/run_profile.cpp",
     "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp",
     "lib/io/checkpoint.cpp", "lib/train/event_file.cpp", "lib/train/log_hooks.cpp", "tools/clnet_bench.cpp",
     "tools/clnet_train.cpp", "tools/clnet_train_log.cpp", "tools/report.cpp",
@@ -291,7 +291,7 @@ behind those that did not succeed. A file of another version, or above {notes_by
 | `clnet-train --csv FILE`, `train::csv()` | a line of names, a row per epoch | a resumed run, which keeps the rows that its checkpoint covers; at most 256 MiB |
 | `clnet-train --plot FILE` | SVG | |
 | `clnet-train --sheet FILE` | PNG, or BMP by the ending | |
-| `CLNET_TRACE`, `clnet-train --trace FILE` | Chrome's trace events (JSON), complete after each write | [Perfetto](https://ui.perfetto.dev) |
+| `CLNET_TRACE`, `clnet-run --trace FILE`, `clnet-train --trace FILE` | Chrome's trace events (JSON), complete after each write | [Perfetto](https://ui.perfetto.dev) |
 
 `CLNET_KERNEL_DIR` names a folder of kernels in OpenCL C that replace the built-in ones, at most {kernel_bytes} each.
 """

@@ -29,6 +29,7 @@ class CrossProduct : public Op {
     const ops::Lines lines(recorder.spec(recorder.output()).shape, dim_);
     if (lines.count() == 0) return;
     auto& launch = recorder.kernel("cross_product", "cross_product").define("ROUND_EACH", 1);
+    if (lines.inner == 1) launch.define("DENSE", 1);
     launch.in("a", recorder.input(0)).in("b", recorder.input(1)).out("y", recorder.output());
     launch.args({lines.count(), lines.inner}).range({lines.count()}, {64}).detail(fmt::format("{} vectors", lines.count()));
   }

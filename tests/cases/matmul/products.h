@@ -5,6 +5,7 @@
 #include "tests/cases/elementwise/elementwise.h"
 #include "tests/cases/meaning.h"
 #include "tests/reference/matmul/einsum.h"
+#include "tests/reference/shape/shape.h"
 
 namespace clnet::testing {
 
