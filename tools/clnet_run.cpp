@@ -61,10 +61,11 @@ void limit(Model& model, double seconds) {
 
 int check(const Options& options) {
   std::size_t passed = 0, failed = 0, skipped = 0;
-  const clnet::tools::CaseOptions how{
-      .rtol = options.rtol, .atol = options.atol, .f64_as_f32 = options.f64_as_f32, .passes = !options.no_passes, .before = [&](Model& model) {
-        limit(model, options.timeout);
-      }};
+  const clnet::tools::CaseOptions how{.rtol = options.rtol,
+                                      .atol = options.atol,
+                                      .f64_as_f32 = options.f64_as_f32,
+                                      .passes = !options.no_passes,
+                                      .before = [&](Model& model) { limit(model, options.timeout); }};
   for (const auto& folder : options.check)
     for (const auto& path : clnet::tools::cases_in(folder)) {
       const auto line = clnet::tools::checked_case(path, how);

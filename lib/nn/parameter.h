@@ -25,7 +25,8 @@ struct Following {
 /// none.
 void follow_together(std::span<const Following> all);
 
-/// Throws Error where Parameter::set() would, whatever the parameter: in a function under compile(), and in an update of follow().
+/// Throws Error where Parameter::set() would, whatever the parameter: in a function under compile(), and in an update of
+/// follow().
 void require_may_set();
 /// Evaluates what Parameter::set() would have to in one of the changes, so that a failure comes before the first.
 void prepare_to_set(std::span<const std::pair<Parameter, Tensor>> changes);

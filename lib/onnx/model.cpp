@@ -140,7 +140,8 @@ struct Placed {
 
 /// Initializers, and what Constant nodes give to weights' inputs, of a graph and of those within.
 void add_placed(const Program& program, Roles& roles, const SavedNames& saved, std::vector<Placed>& out) {
-  for (const auto& [slot, data] : program.initializers) out.push_back({data, data->name, place_of(*data, roles.of[data->name], saved)});
+  for (const auto& [slot, data] : program.initializers)
+    out.push_back({data, data->name, place_of(*data, roles.of[data->name], saved)});
   for (const auto& instruction : program.instructions) {
     for (const auto& body : instruction.graphs) add_placed(*body, roles, saved, out);
     const auto& node = *instruction.node;

@@ -171,8 +171,9 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
   options_.check();
   const auto& node = *instruction.node;
   // Traces and memory reports tell the node.
-  const auto where = node.name.empty() ? fmt::format("{} of opset {}", readable(node.op_type), instruction.opset)
-                                       : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), instruction.opset);
+  const auto where = node.name.empty()
+                         ? fmt::format("{} of opset {}", readable(node.op_type), instruction.opset)
+                         : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), instruction.opset);
   const InScope scope(where);
   if (instruction.fusion && !run_fused(frame, instruction)) {
     for (const auto& part : instruction.fusion->parts) run(frame, part);

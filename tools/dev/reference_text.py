@@ -196,8 +196,7 @@ VALUES = {
 FORMATS = """\
 # File formats
 
-This page lists every file that clnet and its programs write or read, with its version and the checks of a reader. Versions and limits
-come from the code. {written}
+This page lists every file that clnet and its programs write or read, with version and checks. {written}
 
 A file is written beside its target and then renamed: a crash leaves the old file or the new one. Logs and traces grow
 instead. A damaged file of yours throws a `FileError` with path and reason before anything changes. A damaged file in a cache is
@@ -209,7 +208,7 @@ ignored.
 |---|---|---|
 | `*.safetensors` | length of the header (8 bytes, little-endian), header (JSON), tensors | that of [safetensors](https://github.com/huggingface/safetensors) |
 | `*.pt`, `*.pth`, `*.ckpt`, `*.bin` | a zip archive of `torch.save()` since PyTorch 1.6: `data.pkl` (a pickle), `data/<key>` for each storage, `byteorder`, `version` | archives of version 1 to {torch_format}; 3 is written |
-| `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 27 are read, 18 to 26 written; tensors that are read may lie in other files of the model's folder | that of ONNX |
+| `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 27, written 18 to 26; tensors may lie in other files of its folder | that of ONNX |
 | `*.pb` of `onnx::load_tensor()` and `clnet-run` | a TensorProto, SequenceProto or (read only) OptionalProto of ONNX | that of ONNX |
 
 - The header has dtype, shape and two offsets for each tensor, and texts by name in `__metadata__`.
