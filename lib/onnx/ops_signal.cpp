@@ -128,7 +128,7 @@ Tensor fourier(const Call& call, Complex x, std::int64_t length, bool inverse, b
     const auto mirror = [&](const Tensor& t, double sign) {
       const Tensor first = with_length(t, half);
       if (length == half) return first;
-      return concat({first, flip(slice(first, -1, 1, length - half + 1), {-1}) * sign}, -1);
+      return clnet::concat({first, flip(slice(first, -1, 1, length - half + 1), {-1}) * sign}, -1);
     };
     x = {mirror(x.real, 1), mirror(x.imaginary, -1)};
   } else {
