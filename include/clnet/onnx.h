@@ -56,7 +56,7 @@ struct LoadOptions {
   std::int64_t replace_head = 0;
   /// A Softmax or LogSoftmax that gives the first output is left out, so that cross_entropy() can take it.
   bool logits = false;
-  /// A Reshape to a batch of the size that the file declares takes batches of any size.
+  /// Inputs, and a Reshape to a batch of the size that they declare, take batches of any size.
   bool free_batch = false;
   /// Floating constants of nodes that have more than one element are parameters, too: some programs write no initializers.
   bool train_constants = false;

@@ -136,7 +136,9 @@ void follow_together(std::span<const Following> all) {
     // An evaluation under way has collected its effects already: it would compute the value and never change the parameter.
     if (ocl::is_telling()) throw Error("Parameter::follow: called by on_compile()'s function");
     if (!exec::Options::now().refusal.empty()) throw Error("Parameter::follow: called by the update of Parameter::follow");
-    const auto effect = [&] { return std::make_shared<Effect>(slot_of(parameter), output_of(value), update); };
+    const auto effect = [&each = following] {
+      return std::make_shared<Effect>(slot_of(each.parameter), output_of(each.value), each.update);
+    };
     if (auto* capture = capturing(); capture && (exec::asked_value_of(value) || node_of(value)->order < capture->first)) {
       capture->effects.push_back({value, effect()});
       continue;

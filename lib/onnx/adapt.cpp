@@ -345,14 +345,19 @@ std::string last_softmax(ModelFile& file, bool bypass) {
 }
 
 void free_batch(ModelFile& file) {
-  const auto& inputs = file.graph.inputs;
   std::set<std::int64_t> batches;
+  std::vector<Dimension*> declared;
   Editor editor(file);
-  for (const auto& input : inputs)
-    if (!editor.initializer(input.name) && input.type.shape && !input.type.shape->empty() && (*input.type.shape)[0].value)
-      batches.insert(*(*input.type.shape)[0].value);
+  for (auto& input : file.graph.inputs) {
+    if (editor.initializer(input.name) || !input.type.shape || input.type.shape->empty()) continue;
+    auto& first = input.type.shape->front();
+    if (!first.value) continue;
+    batches.insert(*first.value);
+    declared.push_back(&first);
+  }
   if (batches.size() != 1) return;
   const auto batch = *batches.begin();
+  for (auto* dimension : declared) *dimension = {};
   const auto before = editor.readers();
   for (auto& node : file.graph.nodes) {
     if (node.op_type != "Reshape" || !node.domain.empty()) continue;

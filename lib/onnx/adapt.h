@@ -16,7 +16,7 @@ std::vector<std::string> replace_head(ModelFile& file, std::int64_t classes);
 /// The operator, Softmax or LogSoftmax, that the first output comes from; empty: none. `bypass` makes it an Identity.
 std::string last_softmax(ModelFile& file, bool bypass);
 
-/// Lets Reshape nodes take batches of any size, where the file has a fixed one: a first extent of that size becomes -1.
+/// Lets inputs and Reshape nodes take batches of any size, where the file has a fixed one: a first extent of that size is open.
 void free_batch(ModelFile& file);
 
 /// Makes initializers of floating constants of nodes that have more than one element.

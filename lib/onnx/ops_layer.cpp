@@ -87,7 +87,7 @@ std::vector<std::int64_t> reached(const Call& call, const Shape& shape, const Wi
     const auto window = (w.kernel[d] - 1) * w.dilations[d] + 1, free = extent - window;
     auto steps = free >= 0 ? free / w.strides[d] : -1;
     if (w.ceil_mode && free > -w.strides[d] && free % w.strides[d] != 0 && (steps + 1) * w.strides[d] < begins) ++steps;
-    if (steps < 0) call.fail(fmt::format("a window of {} in {} elements", window, extent));
+    if (steps < 0) call.fail(fmt::format("a window of {} is larger than the padded input of {}", window, extent));
     out.push_back(steps * w.strides[d] + window);
   }
   return out;

@@ -96,7 +96,7 @@ struct AttentionPattern {
       if (turned.size() != static_cast<std::size_t>(rank)) return std::nullopt;
       for (auto& dim : dims) dim = static_cast<int>(turned[static_cast<std::size_t>(dim)]);
     }
-    const Tensor queries = call.x(AttentionInput::q), values = call.x(AttentionInput::v);
+    const Tensor &queries = call.x(AttentionInput::q), &values = call.x(AttentionInput::v);
     Tensor keys = call.x(AttentionInput::k);
     if (call.has(AttentionInput::cut)) {
       if (!is_cut_of_heads(call)) return std::nullopt;

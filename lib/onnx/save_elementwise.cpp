@@ -383,6 +383,17 @@ void arange_of(SaveCall& call) {
   call.give(dtype == wide ? y : call.cast(y, dtype));
 }
 
+/// a1 * b2 - a2 * b1 and so on, by the orders of a's and b's elements.
+void cross_of(SaveCall& call) {
+  const auto dim = call.integer("dim");
+  const auto in_order = [&](std::size_t input, std::int64_t first) {
+    const auto order = call.list(std::vector<std::int64_t>{first, (first + 1) % 3, (first + 2) % 3});
+    return call.op("Gather", {call.in(input), order}, {write_attribute("axis", dim)});
+  };
+  const auto plus = call.op("Mul", {in_order(0, 1), in_order(1, 2)}), minus = call.op("Mul", {in_order(0, 2), in_order(1, 1)});
+  call.give(call.op("Sub", {plus, minus}));
+}
+
 }  // namespace
 
 std::vector<Saver> elementwise_savers() {
@@ -435,6 +446,7 @@ std::vector<Saver> elementwise_savers() {
       {"not_equal", not_equal},
       {"cast", cast_to},
       {"where", choose},
+      {"cross", cross_of},
       {"arange", arange_of},
   };
   for (const auto& [name, op] : same_unary) all.push_back({name, unary_as_is});

@@ -71,22 +71,29 @@ void slice_update_of(SaveCall& call) {
   call.give(call.op("ScatterElements", {call.in(0), wide, call.in(1)}, {write_attribute("axis", dim)}));
 }
 
+void roll_of(SaveCall& call) {
+  const auto shifts = call.integers("shifts");
+  auto x = call.in(0);
+  for (std::size_t d = 0; d < shifts.size(); ++d) {
+    if (shifts[d] == 0) continue;
+    const auto dim = static_cast<std::int64_t>(d);
+    const auto last = call.slice(x, dim, -shifts[d], std::int64_t{1} << 62), first = call.slice(x, dim, 0, -shifts[d]);
+    x = call.op("Concat", {last, first}, {write_attribute("axis", dim)});
+  }
+  call.give(x == call.in(0) ? call.op("Identity", {x}) : x);
+}
+
 void copy_of(SaveCall& call) { call.give(call.op("Identity", {call.in(0)})); }
 
 }  // namespace
 
 std::vector<Saver> shape_savers() {
-  return {{"reshape", reshape_of},
-          {"composed_attention", reshape_of},
-          {"expand", expand_of},
-          {"permute", permute_of},
-          {"concat", concat_of},
-          {"slice", slice_of},
-          {"pad", pad_of},
-          {"unstack", unstack_of},
-          {"slice_update", slice_update_of},
-          {"copy", copy_of},
-          {"copy_to", copy_of}};
+  return {{"reshape", reshape_of}, {"composed_attention", reshape_of},
+          {"expand", expand_of},   {"permute", permute_of},
+          {"concat", concat_of},   {"slice", slice_of},
+          {"pad", pad_of},         {"unstack", unstack_of},
+          {"roll", roll_of},       {"slice_update", slice_update_of},
+          {"copy", copy_of},       {"copy_to", copy_of}};
 }
 
 }  // namespace clnet::onnx

@@ -153,7 +153,7 @@ TEST_CASE("clnet-bench counts an item's programs, and measures the first step of
     const auto outcome = Process(caches.folder.path(), arguments, caches.environment).wait();
     INFO(outcome.out << outcome.err);
     REQUIRE(outcome.code == 0);
-    return nlohmann::json::parse(content(caches.folder / "out.json"))[0];
+    return nlohmann::json::parse(content(caches.folder / "out.json")).at("items")[0];
   };
   const auto counted = bench({"--programs", "elementwise-mish-1m"});
   CHECK(counted["name"] == "elementwise-mish-1m");

@@ -61,9 +61,10 @@ TEST_CASE("every operation computes f64 in double, or refuses it by name") {
     }
     try {
       const Tensor result = entry.run(in.tensors);
-      // The norm of tensors of any dtypes is f32, but of f64.
+      // The norm of tensors of any dtypes, and sums of weights, are f32, but of f64.
       const auto dtype = result_dtype(entry.gives.value_or(ops::catalogued(entry.operation).gives), Dtype::f64);
-      CHECK(result.dtype() == (entry.operation == "global_norm" ? Dtype::f64 : dtype));
+      const bool is_f64 = entry.operation == "global_norm" || entry.operation == "bincount";
+      CHECK(result.dtype() == (is_f64 ? Dtype::f64 : dtype));
       // Its reference takes f32's neighbour: tests/ops/f64.cpp has f64's.
       if (entry.operation == "nextafter") continue;
       const auto want = entry.reference(in.arrays);
