@@ -269,7 +269,7 @@ TEST_CASE("fit: early_stopping() ends with the best weights") {
   CHECK_THROWS_WITH(train::fit(model, points, options), "train::fit: the hook accumulation 2 is in the list twice");
   const auto other = make_model();
   options.hooks = {train::ema(optim::EMA(other, 0.9))};
-  CHECK_THROWS_WITH(train::fit(model, points, options), "train::ema: the averages were made for another model");
+  CHECK_THROWS_WITH(train::fit(model, points, options), "in hook ema: train::ema: the averages were made for another model");
   CHECK_THROWS_WITH(train::tensorboard(""), "train::tensorboard: the name of the folder is empty");
   CHECK_THROWS_WITH(train::csv(""), "train::csv: the name of the file is empty");
   options.hooks = {train::early_stopping()};
