@@ -171,9 +171,10 @@ ValueInfo info_of(const TypedName& of, bool optional) {
   out.is_known_rank = of.type.shape.has_value();
   if (of.type.shape)
     for (const auto& extent : *of.type.shape)
-      out.extents.push_back(extent.value               ? std::to_string(*extent.value)
-                            : extent.parameter.empty() ? std::string("?")
-                                                       : std::string(extent.parameter));
+      // Some exporters write -1 for an extent that they do not know.
+      out.extents.push_back(extent.value.value_or(-1) >= 0 ? std::to_string(*extent.value)
+                            : extent.parameter.empty()     ? std::string("?")
+                                                           : std::string(extent.parameter));
   return out;
 }
 
@@ -335,7 +336,6 @@ void require_declared_shapes(const ModelFile& file, const std::vector<RunValue>&
     if (std::cmp_not_equal(wanted.size(), shape.rank())) fail(fmt::format("the network wants {} dimensions", wanted.size()));
     for (int d = 0; d < shape.rank(); ++d) {
       const auto& dimension = wanted[static_cast<std::size_t>(d)];
-      // Some exporters write -1 for an extent that they do not know.
       if (dimension.value && *dimension.value >= 0 && *dimension.value != shape[d])
         fail(fmt::format("the network wants {} in dimension {}", *dimension.value, d));
       if (dimension.value || dimension.parameter.empty()) continue;
