@@ -159,7 +159,7 @@ void write(const Options& options, const Weights& weights) {
                  result.unknown.size() > 5 ? ", ..." : "");
     return;
   }
-  const auto state = clnet::io::written_state("clnet-convert", weights.arrays);
+  const auto state = clnet::io::written_state(options.out, weights.arrays);
   if (format == Format::torch) {
     clnet::io::write_torch(options.out, state);
   } else if (format == Format::npz) {
@@ -179,6 +179,8 @@ void run(const Options& options) {
   if (options.out.empty() && !options.list) throw Error("OUT or --list is needed; --help lists the options");
   if (!options.out.empty()) format_of(options.out);
   auto weights = read(options);
+  if (weights.arrays.empty() && format_of(options.in) == Format::onnx)
+    throw Error(fmt::format("{}: has no initializers; weights in Constant nodes are not read", options.in));
   rename(options.renames, weights.arrays);
   if (!options.dtype.empty())
     for (auto& array : weights.arrays)

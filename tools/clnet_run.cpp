@@ -74,6 +74,8 @@ int check(const Options& options) {
       fmt::print("{}: {}\n", path.filename().string(), line);
       std::fflush(stdout);
     }
+  if (passed + failed + skipped == 0)
+    throw clnet::FileError(fmt::format("{}: holds no case with a model.onnx", options.check[0]));
   fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
   clnet::tools::require_written();
   return failed == 0 && passed > 0 ? 0 : 1;
@@ -182,6 +184,7 @@ std::vector<Value> read_inputs(const Model& model, const Options& options) {
 std::vector<std::string> read_labels(const std::string& path) {
   std::vector<std::string> labels;
   std::ifstream file(path);
+  if (!file) throw clnet::FileError(fmt::format("{}: cannot be opened", path));
   for (std::string line; std::getline(file, line);) labels.push_back(line);
   if (labels.empty()) throw clnet::FileError(fmt::format("{}: no labels, one per line", path));
   return labels;
@@ -328,7 +331,7 @@ int main(int argc, char** argv) {
   app.add_option("--labels", options.labels, "a file with the name of each class, one per line")->type_name("FILE");
   app.add_flag("--info", options.info, "prints inputs, outputs, parameters, operators and which are unsupported");
   app.add_option("--mean", options.mean, "subtracted from images' pixels of 0 to 1, one or per channel")->delimiter(',');
-  app.add_option("--std", options.std, "divides them then")->delimiter(',');
+  app.add_option("--std", options.std, "divides them then")->delimiter(',')->check(CLI::PositiveNumber);
   app.add_option("--size", options.size, "of images: HEIGHT,WIDTH or one for both; default: the input's")
       ->delimiter(',')
       ->expected(1, 2);
@@ -340,7 +343,7 @@ int main(int argc, char** argv) {
       ->type_name("DIR...");
   app.add_option("--rtol", options.rtol, "relative tolerance of --check (1e-3)");
   app.add_option("--atol", options.atol, "absolute tolerance of --check (1e-5)");
-  app.add_option("--timeout", options.timeout, "seconds for one run; 0: no limit");
+  app.add_option("--timeout", options.timeout, "seconds for one run; 0: no limit")->check(CLI::NonNegativeNumber);
   app.add_flag("--f64-as-f32", options.f64_as_f32, "computes in f32 what the file has in double");
   app.add_flag("--no-passes", options.no_passes, "computes each node as the file has it, without fusing patterns");
   app.add_flag("--profile", options.profile, "prints the time by kernel and by node, of all runs of --repeat but two before");

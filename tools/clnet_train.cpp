@@ -278,6 +278,12 @@ int run(const TrainOptions& o) {
     trace.complete();
     return interrupted;
   }
+  if (!o.export_file.empty()) {
+    if (classifier)
+      classifier->write(o);
+    else
+      tools::export_model(o, *model, sets.sample_shape);
+  }
   if (result.epochs.empty()) {
     say("nothing was left to train");
   } else {
@@ -289,13 +295,7 @@ int run(const TrainOptions& o) {
     for (const auto& line : tools::write_sheet(o.sheet, predictions, *pictures)) say(line);
   }
   say(fmt::format("weights saved to {}", o.save));
-  if (!o.export_file.empty()) {
-    if (classifier)
-      classifier->write(o);
-    else
-      tools::export_model(o, *model, sets.sample_shape);
-    say(fmt::format("network written to {}", o.export_file));
-  }
+  if (!o.export_file.empty()) say(fmt::format("network written to {}", o.export_file));
   trace.complete();
   return 0;
 }

@@ -12,7 +12,7 @@ namespace clnet {
 
 /// The gradients of `loss` (one element) with respect to `inputs`, in their order and with their specs, as torch.autograd.grad.
 /// They are graph, so gradients of gradients work. An input that the loss does not depend on gets zeros. Gradients flow through
-/// f32, f16 and bf16 values only. Throws ShapeError where `loss` has more than one element, Unsupported where an operation on the
+/// floating values only. Throws ShapeError where `loss` has more than one element, Unsupported where an operation on the
 /// way has no gradient.
 CLNET_API std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> inputs);
 CLNET_API std::vector<Tensor> gradients(const Tensor& loss, std::initializer_list<Tensor> inputs);

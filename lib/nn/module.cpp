@@ -223,6 +223,8 @@ LoadResult Module::load_state_dict(const io::StateDict& state, const LoadOptions
     // Rounded by the host, as the device may have no doubles.
     if (tensor.dtype() == Dtype::f64 && want.dtype == Dtype::f32)
       tensor = Tensor::from(tensor.to_vector<float>(), tensor.shape());
+    else if (is_floating(tensor.dtype()) && want.dtype == Dtype::f32)
+      tensor = cast(tensor, Dtype::f32);
     const auto& have = tensor.spec();
     if (have != want && options.skip_unfitting) {
       left_out.unfitting.push_back(name);

@@ -355,8 +355,8 @@ void free_batch(ModelFile& file) {
     batches.insert(*first.value);
     declared.push_back(&first);
   }
-  if (batches.size() != 1) return;
-  const auto batch = *batches.begin();
+  if (batches.size() > 1) return;
+  const auto batch = batches.empty() ? 1 : *batches.begin();
   for (auto* dimension : declared) *dimension = {};
   const auto before = editor.readers();
   for (auto& node : file.graph.nodes) {

@@ -99,13 +99,26 @@ std::string Exporter::constant(const HostTensor& host) {
   return name;
 }
 
+namespace {
+
+/// Whether a name of a file's node, as the scope of what it computes, is that of this operator: "conv1/Conv", "Conv_12".
+bool is_named_after(std::string_view place, std::string_view op) {
+  place.remove_prefix(place.rfind('/') + 1);
+  if (!place.starts_with(op)) return false;
+  place.remove_prefix(op.size());
+  return place.empty() ||
+         (place.size() > 1 && place[0] == '_' && place.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
+
+}  // namespace
+
 std::string Exporter::add_node(const ScopePtr& scope, std::string_view op, std::vector<std::string> inputs,
                                std::vector<std::string> attributes, std::size_t outputs, std::vector<std::string>* all) {
   while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
   const auto place = to_string(scope);
   WrittenNode node;
   node.op = op;
-  node.name = unique(place.empty() ? std::string(op) : fmt::format("{}/{}", place, op));
+  node.name = unique(place.empty() ? std::string(op) : is_named_after(place, op) ? place : fmt::format("{}/{}", place, op));
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
   for (std::size_t i = 0; i < outputs; ++i) node.outputs.push_back(unique(fmt::format("{}:{}", node.name, i)));

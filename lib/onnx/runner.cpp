@@ -170,11 +170,11 @@ bool Runner::run_fused(Frame& frame, const Instruction& instruction) {
 void Runner::run(Frame& frame, const Instruction& instruction) {
   options_.check();
   const auto& node = *instruction.node;
-  // Traces and memory reports tell the node.
   const auto where = node.name.empty()
                          ? fmt::format("{} of opset {}", readable(node.op_type), instruction.opset)
                          : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), instruction.opset);
-  const InScope scope(where);
+  // Traces and memory reports tell the node.
+  const InScope scope(readable(node.name.empty() ? node.op_type : node.name));
   if (instruction.fusion && !run_fused(frame, instruction)) {
     for (const auto& part : instruction.fusion->parts) run(frame, part);
     for (const auto slot : instruction.ends) frame.values[static_cast<std::size_t>(slot)] = {};

@@ -119,7 +119,9 @@ TEST_CASE("clnet-train: images become what the ONNX file's input is") {
     REQUIRE(outcome.code == 0);
     CHECK_THAT(outcome.out, Contains("test accuracy 100.00 %"));
   }
-  CHECK(run.train({}, perceptron({-1, -1, -1, -1}, 64, 10)).code == 0);
+  const auto open = run.train({}, perceptron({-1, -1, -1, -1}, 64, 10));
+  INFO(open.out << open.err);
+  CHECK(open.code == 0);
 }
 
 TEST_CASE("clnet-train: bytes are an input as well") {

@@ -84,10 +84,11 @@ class Builder {
  private:
   Builder& value(int field, const std::string& name, Type type, const std::vector<std::int64_t>& extents) {
     std::string shape, tensor, kind, message;
-    for (const auto extent : extents) {
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      const auto extent = extents[d];
       std::string dimension;
       if (extent < 0)
-        protozero::pbf_writer(dimension).add_string(2, "n");
+        protozero::pbf_writer(dimension).add_string(2, d == 0 ? "n" : "n" + std::to_string(d));
       else
         protozero::pbf_writer(dimension).add_int64(1, extent);
       protozero::pbf_writer(shape).add_message(1, dimension);

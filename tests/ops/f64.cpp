@@ -199,7 +199,7 @@ TEST_CASE("optimizers refuse f64 by name") {
   CHECK_THROWS_WITH(optim::Adam(model, 1e-3), Contains("weight") && Contains("f64"));
 }
 
-TEST_CASE("f64 is saved as F64, and a module of f32 rounds it") {
+TEST_CASE("f64 is saved as F64, and a module of f32 rounds it, and widens f16 and bf16") {
   clnet::test::Folder folder;
   const Tensor x = Tensor::from(uneven, {5}, Dtype::f64);
   io::save_safetensors(folder / "x", {{"x", x}});
@@ -210,4 +210,8 @@ TEST_CASE("f64 is saved as F64, and a module of f32 rounds it") {
   layer.load_state_dict(
       {{"weight", Tensor::from({0.1, 0.2}, {1, 2}, Dtype::f64)}, {"bias", Tensor::from({0.3}, {1}, Dtype::f64)}});
   CHECK(layer.state_dict().at(0).second.dtype() == Dtype::f32);
+  layer.load_state_dict(
+      {{"weight", Tensor::from({0.5, -2.0}, {1, 2}, Dtype::f16)}, {"bias", Tensor::from({3.0}, {1}, Dtype::bf16)}});
+  CHECK(layer.parameter("weight").value().to_vector<float>() == std::vector<float>{0.5F, -2});
+  CHECK(layer.parameter("bias").value().to_vector<float>() == std::vector<float>{3});
 }

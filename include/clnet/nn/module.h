@@ -197,8 +197,9 @@ class CLNET_API Module {
   NamedParameters buffers() const;
   /// Parameters and buffers, named and ordered as PyTorch's state_dict(); one with several names appears under each.
   io::StateDict state_dict() const;
-  /// Sets parameters and buffers from tensors of the same names, shapes and dtypes. Throws Error with all names that are missing,
-  /// unknown, unfitting or repeated, and with different values for one parameter; nothing is changed then.
+  /// Sets parameters and buffers from tensors of the same names, shapes and dtypes; for f32, of any floating dtype. Throws Error
+  /// with all names that are missing, unknown, unfitting or repeated, and with different values for one parameter; nothing is
+  /// changed then.
   void load_state_dict(const io::StateDict& state);
   /// The same with options. If not strict, it sets the names that both have, and returns the others. Another shape or dtype
   /// throws Error, unless skip_unfitting is set.
