@@ -101,6 +101,19 @@ std::string Exporter::constant(const HostTensor& host) {
 
 namespace {
 
+/// A scope without what the importer adds to the names of nodes, " (Conv of opset 17)".
+std::string plain(std::string place) {
+  for (auto at = place.find(" of opset "); at != std::string::npos; at = place.find(" of opset ")) {
+    const auto begin = place.rfind(" (", at), end = place.find(')', at);
+    if (begin == std::string::npos || end == std::string::npos) {
+      place.erase(at, place.find('/', at) - at);  // of a node without a name: "Conv of opset 17"
+      continue;
+    }
+    place.erase(begin, end + 1 - begin);
+  }
+  return place;
+}
+
 /// Whether a name of a file's node, as the scope of what it computes, is that of this operator: "conv1/Conv", "Conv_12".
 bool is_named_after(std::string_view place, std::string_view op) {
   place.remove_prefix(place.rfind('/') + 1);
@@ -115,7 +128,7 @@ bool is_named_after(std::string_view place, std::string_view op) {
 std::string Exporter::add_node(const ScopePtr& scope, std::string_view op, std::vector<std::string> inputs,
                                std::vector<std::string> attributes, std::size_t outputs, std::vector<std::string>* all) {
   while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
-  const auto place = to_string(scope);
+  const auto place = plain(to_string(scope));
   WrittenNode node;
   node.op = op;
   node.name = unique(place.empty() ? std::string(op) : is_named_after(place, op) ? place : fmt::format("{}/{}", place, op));

@@ -174,7 +174,7 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
                          ? fmt::format("{} of opset {}", readable(node.op_type), instruction.opset)
                          : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), instruction.opset);
   // Traces and memory reports tell the node.
-  const InScope scope(readable(node.name.empty() ? node.op_type : node.name));
+  const InScope scope(where);
   if (instruction.fusion && !run_fused(frame, instruction)) {
     for (const auto& part : instruction.fusion->parts) run(frame, part);
     for (const auto slot : instruction.ends) frame.values[static_cast<std::size_t>(slot)] = {};
