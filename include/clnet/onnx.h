@@ -47,6 +47,8 @@ struct MissingOperator {
   bool operator==(const MissingOperator&) const = default;
 };
 
+struct SaveOptions;
+
 struct LoadOptions {
   bool f64_as_f32 = false;  ///< computes in f32 what the file has in double
   /// Batch norm normalizes by the file's statistics in training, too, and leaves them as they are.
@@ -106,9 +108,13 @@ class CLNET_API Model : public nn::Module {
  private:
   struct Loaded;
   struct Held;
+  friend CLNET_API void save(nn::Module& module, const std::vector<Tensor>& examples, const std::filesystem::path& path,
+                             const SaveOptions& options);
   friend CLNET_API Model load(const std::filesystem::path& path, const LoadOptions& options);
   explicit Model(std::shared_ptr<Loaded> loaded);
   std::vector<Value> results_of(const std::vector<Value>& inputs);
+  /// Of the file, but for load()'s own.
+  std::vector<std::pair<std::string, std::string>> metadata() const;
 
   std::shared_ptr<Loaded> loaded_;
   std::shared_ptr<Held> held_;
@@ -133,21 +139,22 @@ struct SaveOptions {
   bool dynamic_batch = true;
   std::vector<std::string> input_names = {};   ///< empty: those of an onnx::Model, otherwise "input", "input_1", ...
   std::vector<std::string> output_names = {};  ///< empty: those of an onnx::Model, otherwise "output", "output_1", ...
-  std::vector<std::pair<std::string, std::string>> metadata = {};  ///< keys and values for the file's metadata_props
+  /// Keys and values for the file's metadata_props, beside a Model's own.
+  std::vector<std::pair<std::string, std::string>> metadata = {};
 };
 
 /// From tensors to tensors, as compile() has it.
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
 /// Writes `module`, as it computes `examples` in inference, as an ONNX file. Of the examples only shapes and dtypes count. A
-/// module takes one, a Model all its inputs. Parameters and buffers are initializers under their names, read or not. load() gives
-/// a module with the same ones.
+/// module takes one, a Model all its inputs, where those that are parameters may be left out. Parameters and buffers are
+/// initializers under their names, read or not. load() gives a module with the same ones.
 ///
 /// Functions with an operator of ONNX become that operator, also where clnet makes them up of others: Gelu from operator set 20
 /// on, BatchNormalization, LSTM. What does not depend on inputs or parameters is computed and becomes a constant.
 ///
-/// Whether the batch is free is found by building the graph for three batches: extents and constants may grow evenly with it. The
-/// module is called with tensors without values: reading them throws Error.
+/// Whether the batch is free is found by building the graph for four batches, one of them far larger: extents and constants may
+/// grow evenly with it. The module is called with tensors without values: reading them throws Error.
 ///
 /// Throws Unsupported, with the operation and the layer, for random or training-only operations and those that ONNX lacks; Error
 /// for options that do not fit; FileError where the file cannot be written, or would be larger than 2 GiB. Nothing is written

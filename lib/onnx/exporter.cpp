@@ -59,9 +59,9 @@ bool same_value(const Tensor& a, const Tensor& b) {
 Exporter::Exporter(int opset, const std::vector<std::unique_ptr<Build>>& builds, std::vector<std::int64_t> batch,
                    const Names& names)
     : opset_(opset), builds_(builds), batch_(std::move(batch)), names_(names) {
-  taken_.insert(names_.inputs.begin(), names_.inputs.end());
-  taken_.insert(names_.outputs.begin(), names_.outputs.end());
-  for (const auto& [slot, name] : names_.parameters) taken_.insert(name);
+  for (const auto* list : {&names_.inputs, &names_.outputs})
+    for (const auto& name : *list) taken_.take(name);
+  for (const auto& [slot, name] : names_.parameters) taken_.take(name);
   for (std::size_t i = 0; i < builds_[0]->inputs.size(); ++i) {
     Tensors at;
     for (const auto& build : builds_) at.push_back(build->inputs[i]);
@@ -84,17 +84,11 @@ const std::string& Exporter::name_of(const Tensor& tensor) {
   return value.name;
 }
 
-std::string Exporter::unique(std::string name) {
-  if (taken_.insert(name).second) return name;
-  for (int i = 1;; ++i)
-    if (auto next = fmt::format("{}_{}", name, i); taken_.insert(next).second) return next;
-}
-
 std::string Exporter::constant(const HostTensor& host) {
   auto& name = constants_[{static_cast<int>(host.type), host.shape.extents(), host.bytes}];
   if (name.empty()) {
     name = unique("constant");
-    initializers_.push_back({name, host, {}});
+    initializers_.push_back({name, host});
   }
   return name;
 }
@@ -207,7 +201,6 @@ bool Exporter::define_leaf(const Tensors& at) {
     if (node_of(tensor)->slot != slot) builds_differ("the graph");
   if (const auto found = names_.parameters.find(slot); slot != 0 && found != names_.parameters.end()) {
     define(at, found->second, false);
-    if (parameters_read_.insert(found->second).second) initializers_.push_back({found->second, {}, at[0]});
     return true;
   }
   if (std::all_of(at.begin(), at.end(), [&](const Tensor& tensor) { return same_value(at[0], tensor); })) {
@@ -298,7 +291,9 @@ void Exporter::visit(const Tensors& root) {
     auto& step = steps.back();
     if (const auto found = known_.find(key_of(step.at[0])); found != known_.end()) {
       for (std::size_t b = 0; b < step.at.size(); ++b)
-        if (key_of(step.at[b]) != key_of(found->second.at[b]) && !found->second.constant) builds_differ("the graph");
+        if (key_of(step.at[b]) != key_of(found->second.at[b]) &&
+            (!found->second.constant || !same_value(step.at[b], found->second.at[b])))
+          builds_differ("the graph");
       steps.pop_back();
       continue;
     }
@@ -361,7 +356,6 @@ void Exporter::emit(const Site& site) {
 void Exporter::run() {
   const auto& first = *builds_[0];
   std::map<std::string, std::string> renamed;
-  std::set<std::string> fixed_names(names_.inputs.begin(), names_.inputs.end());
   for (std::size_t i = 0; i < first.outputs.size(); ++i) {
     Tensors at;
     for (const auto& build : builds_) {
@@ -419,8 +413,7 @@ std::string Exporter::graph(const std::vector<std::pair<std::string, Tensor>>& p
   writer.add_string(2, "clnet");
   // Parameters first, in the module's order, read or not.
   for (const auto& [name, value] : parameters) writer.add_message(5, write_tensor(value_of(value), name));
-  for (const auto& [name, host, tensor] : initializers_)
-    if (!tensor.defined()) writer.add_message(5, write_tensor(host, name));
+  for (const auto& [name, host] : initializers_) writer.add_message(5, write_tensor(host, name));
   const auto info = [&](const std::string& name, std::size_t i, Tensors Build::*of) {
     Tensors at;
     for (const auto& build : builds_) at.push_back(((*build).*of)[i]);

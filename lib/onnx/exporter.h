@@ -1,6 +1,6 @@
 // Writes clnet's graph as ONNX's: the walk over the nodes, the names of values, initializers, and what follows the batch.
 //
-// A graph is built for three sizes of the batch. Where its three builds agree but for integers that grow evenly with the batch,
+// A graph is built for four sizes of the batch. Where its four builds agree but for integers that grow evenly with the batch,
 // these are written as such: an extent of 4 * batch, say. Otherwise one build, for the examples' size, is written.
 #pragma once
 
@@ -8,7 +8,6 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -19,6 +18,7 @@
 #include "lib/graph/composition.h"
 #include "lib/graph/node.h"
 #include "lib/onnx/host_tensor.h"
+#include "lib/onnx/names.h"
 
 namespace clnet::onnx {
 
@@ -42,11 +42,10 @@ struct WrittenNode {
   std::vector<std::string> attributes;  ///< messages
 };
 
-/// An initializer of the file: a parameter by its value, or a constant.
+/// A constant, which is an initializer of the file.
 struct Initializer {
   std::string name;
-  HostTensor host;  ///< of a constant
-  Tensor tensor;    ///< of a parameter
+  HostTensor host;
 };
 
 class SaveCall;
@@ -88,7 +87,7 @@ class Exporter {
 
   /// Writes all that the outputs are made of.
   void run();
-  /// The file's GraphProto. `unused`: parameters that nothing reads, by name.
+  /// The file's GraphProto, with all parameters, read or not.
   std::string graph(const std::vector<std::pair<std::string, Tensor>>& parameters) const;
 
   int opset() const { return opset_; }
@@ -115,7 +114,7 @@ class Exporter {
   void define(const Tensors& at, std::string name, bool constant);
 
   Extent extent_of(const std::vector<std::int64_t>& by_build) const;
-  std::string unique(std::string name);
+  std::string unique(const std::string& name) { return taken_.numbered(name, 1); }
   std::string constant(const HostTensor& host);
   std::string add_node(const ScopePtr& scope, std::string_view op, std::vector<std::string> inputs,
                        std::vector<std::string> attributes, std::size_t outputs, std::vector<std::string>* all = nullptr);
@@ -129,13 +128,12 @@ class Exporter {
   const std::vector<std::int64_t> batch_;
   const Names& names_;
   std::map<Key, Known> known_;
-  std::set<std::string> taken_;
+  UniqueNames taken_;
   std::vector<WrittenNode> nodes_;
   std::vector<Initializer> initializers_;
   std::map<std::tuple<int, std::vector<std::int64_t>, std::vector<char>>, std::string> constants_;
   std::map<Extent, std::string> integers_;
   std::string batch_name_, batch_input_;
-  std::set<std::string> parameters_read_;
 };
 
 /// A site while it is written: what it computes from what, and the nodes that its Saver adds.

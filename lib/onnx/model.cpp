@@ -13,6 +13,7 @@
 #include "lib/exec/collect/copy.h"
 #include "lib/graph/capture.h"
 #include "lib/onnx/adapt.h"
+#include "lib/onnx/names.h"
 #include "lib/onnx/passes.h"
 #include "lib/onnx/program.h"
 #include "lib/onnx/runner.h"
@@ -20,18 +21,9 @@
 namespace clnet::onnx {
 namespace {
 
-/// Names, each once: one that is taken gets an underline, or one and a number.
-class Names {
- public:
-  std::string free_name(const std::string& name) {
-    if (taken_.insert(name).second) return name;
-    for (auto& next = next_[name];; ++next)
-      if (auto other = next == 0 ? name + "_" : fmt::format("{}_{}", name, next); taken_.insert(other).second) return other;
-  }
-
- private:
-  std::set<std::string> taken_;
-  std::map<std::string, int> next_;  ///< by name, which number comes next
+/// One that is taken gets an underline, or one and a number.
+struct Names : UniqueNames {
+  std::string free_name(const std::string& name) { return numbered(name, 0); }
 };
 
 constexpr std::ptrdiff_t deepest_group = 64;  // dots in a name that makes groups
@@ -304,6 +296,13 @@ const std::string& Model::producer() const { return loaded_->producer; }
 const std::string& Model::last_softmax() const { return loaded_->last_softmax; }
 const std::vector<std::string>& Model::head() const { return held_->head; }
 
+std::vector<std::pair<std::string, std::string>> Model::metadata() const {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const auto& [key, value] : loaded_->file.metadata)
+    if (!key.starts_with("clnet.")) result.emplace_back(key, value);
+  return result;
+}
+
 std::vector<std::pair<std::string, std::int64_t>> Model::operators() const {
   std::map<std::string, std::int64_t> counts;
   for (const auto& node : loaded_->file.graph.nodes)
@@ -387,11 +386,12 @@ std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
     held.emplace(data, std::move(value));
   }
   const DeviceScope scope(device_of(values, parameters));
+  const bool is_saved = capturing() && capturing()->keeps_values;  // a file has the weights themselves
   Runner runner(held, *loaded.constants,
                 {.training = training(),
                  .f64_as_f32 = loaded.options.f64_as_f32,
                  .may_read = capturing() == nullptr,
-                 .weights = training() || !loaded.options.passes ? nullptr : held_->weights.get(),
+                 .weights = training() || !loaded.options.passes || is_saved ? nullptr : held_->weights.get(),
                  .freeze_statistics = loaded.options.freeze_statistics,
                  .check = held_->check});
   std::vector<Value> out;

@@ -21,7 +21,7 @@ constexpr std::uint64_t largest_file = (std::uint64_t{1} << 31) - 1;
 
 /// The format's version that goes with an operator set.
 std::int64_t ir_version_of(int opset) {
-  constexpr std::int64_t versions[] = {8, 9, 9, 10, 10, 11, 12, 12, 13};
+  constexpr std::int64_t versions[] = {8, 9, 9, 10, 10, 11, 12, 13, 13};
   return versions[opset - oldest_written];
 }
 
@@ -43,10 +43,11 @@ Building build_for(const Function& function, const Specs& inputs) {
   return result;
 }
 
-/// Sizes of the batch that tell what follows it; the examples' own first, unless it is 0 or 1, which broadcasts.
+/// Sizes of the batch that tell what follows it; the examples' own first, unless it is 0 or 1, which broadcasts. The last is far
+/// off: near the others a part of the batch, as n / 8, may be the same number.
 std::vector<std::int64_t> sizes_for(std::int64_t own) {
-  if (own < 2) return {2, 3, 5};
-  return {own, own + 1, own + 3};
+  if (own < 2) own = 2;
+  return {own, own + 1, own + 3, 7 * own + 97};
 }
 
 /// The examples' specs, and those for another batch: the first extent of all that have that of the first example.
@@ -204,7 +205,9 @@ void save(const Function& function, const std::vector<Tensor>& examples, const s
       file = saving.write(sizes_for(own), own);
     } catch (const Unsupported&) {
       throw;
-    } catch (const Error&) {
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception&) {
       file.clear();  // the graph is for one size of the batch
     }
   }
@@ -213,17 +216,42 @@ void save(const Function& function, const std::vector<Tensor>& examples, const s
   file::replace(path, file);
 }
 
+namespace {
+
+/// Old files list initializers among the inputs. Those that are the network's parameters are no inputs of what is saved.
+void leave_parameters_out(const Model& model, std::vector<std::size_t>& places, std::vector<Tensor>& examples,
+                          std::vector<std::string>& names) {
+  const auto own = saved(model);
+  const bool named = names.size() == examples.size();
+  for (auto i = places.size(); i-- > 0;) {
+    const auto& input = model.inputs()[i];
+    if (!input.optional || std::none_of(own.begin(), own.end(), [&](const auto& e) { return e.first == input.name; })) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    if (named) names.erase(names.begin() + at);
+    examples.erase(examples.begin() + at);
+    places.erase(places.begin() + at);
+  }
+}
+
+}  // namespace
+
 void save(nn::Module& module, const std::vector<Tensor>& examples, const std::filesystem::path& path,
           const SaveOptions& options) {
   auto* const model = dynamic_cast<Model*>(&module);
   auto named = options;
+  auto given_examples = examples;
   // Where the examples are among the inputs of a Model: all of these, or those without a value in the file.
   std::vector<std::size_t> places;
   if (model) {
     const auto& inputs = model->inputs();
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (examples.size() == inputs.size() || !inputs[i].optional) places.push_back(i);
-    if (places.size() != examples.size())
+    if (examples.size() == inputs.size()) leave_parameters_out(*model, places, given_examples, named.input_names);
+    for (auto& [key, value] : model->metadata())
+      if (std::none_of(options.metadata.begin(), options.metadata.end(),
+                       [&, &own = key](const auto& e) { return e.first == own; }))
+        named.metadata.emplace_back(std::move(key), std::move(value));
+    if (places.size() != given_examples.size())
       throw Error(fmt::format("onnx::save: got {} examples, the network has {} inputs", examples.size(), places.size()));
     if (named.input_names.empty())
       for (const auto place : places) named.input_names.push_back(inputs[place].name);
@@ -239,7 +267,7 @@ void save(nn::Module& module, const std::vector<Tensor>& examples, const std::fi
     for (std::size_t i = 0; i < places.size(); ++i) given[places[i]] = inputs[i];
     return model->run(given);
   };
-  save(function, examples, path, named, &module);
+  save(function, given_examples, path, named, &module);
 }
 
 }  // namespace clnet::onnx

@@ -1,4 +1,5 @@
 // How elementwise operations are written.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -16,7 +17,6 @@ struct Named {
   std::string_view name, op;
 };
 constexpr Named same_unary[] = {{"abs", "Abs"},
-                                {"neg", "Neg"},
                                 {"sign", "Sign"},
                                 {"exp", "Exp"},
                                 {"log", "Log"},
@@ -46,7 +46,6 @@ constexpr Named same_unary[] = {{"abs", "Abs"},
                                 {"asinh", "Asinh"},
                                 {"acosh", "Acosh"},
                                 {"atanh", "Atanh"},
-                                {"is_inf", "IsInf"},
                                 {"bitwise_not", "BitwiseNot"},
                                 {"stop_gradient", "Identity"}};
 constexpr Named same_binary[] = {{"add", "Add"},
@@ -68,9 +67,36 @@ constexpr Named same_binary[] = {{"add", "Add"},
                                  {"bitwise_or", "BitwiseOr"},
                                  {"bitwise_xor", "BitwiseXor"}};
 
+/// Whether elements are infinite; of narrow floats since operator set 20.
+std::string infinite_of(SaveCall& call, const std::string& x, std::vector<std::string> attributes = {}) {
+  const auto dtype = call.dtype();
+  const bool taken = dtype == Dtype::f32 || dtype == Dtype::f64 || (call.opset() >= 20 && is_floating(dtype));
+  return call.op("IsInf", {taken ? x : call.cast(x, Dtype::f32)}, std::move(attributes));
+}
+
+void is_inf_of(SaveCall& call) { call.give(infinite_of(call, call.in(0))); }
+
+void neg_of(SaveCall& call) {
+  if (call.dtype() != Dtype::u8) return call.give(call.op("Neg", {call.in(0)}));
+  // ONNX has no negative u8: the low byte of an i32.
+  const auto wide = call.op("Neg", {call.cast(call.in(0), Dtype::i32)});
+  call.give(call.cast(call.op("BitwiseAnd", {wide, call.scalar(255, Dtype::i32)}), Dtype::u8));
+}
+
+/// An operator of one floating operand. Those of old operator sets take no bf16.
+std::string unary(SaveCall& call, std::string_view op, const std::string& x, Dtype dtype,
+                  std::vector<std::string> attributes = {}) {
+  constexpr std::string_view old[] = {"Sin",  "Cos",       "Tan",      "Asin",     "Acos",       "Atan", "Sinh",
+                                      "Cosh", "Asinh",     "Acosh",    "Atanh",    "Round",      "Selu", "Mish",
+                                      "Elu",  "HardSwish", "Softsign", "Softplus", "HardSigmoid"};
+  if (dtype != Dtype::bf16 || std::find(std::begin(old), std::end(old), op) == std::end(old))
+    return call.op(op, {x}, std::move(attributes));
+  return call.cast(call.op(op, {call.cast(x, Dtype::f32)}, std::move(attributes)), dtype);
+}
+
 void unary_as_is(SaveCall& call) {
   for (const auto& [name, op] : same_unary)
-    if (name == call.name()) return call.give(call.op(op, {call.in(0)}));
+    if (name == call.name()) return call.give(unary(call, op, call.in(0), call.dtype()));
 }
 
 /// The number that stands beside a tensor; -1: there are two tensors.
@@ -141,12 +167,13 @@ void choose(SaveCall& call) { call.give(call.op("Where", {call.in(0), call.in(1)
 struct Formula {
   SaveCall& call;
   std::string x = call.in(0);
-  std::string number(double value) const { return call.scalar(value, call.dtype()); }
+  Dtype dtype = call.dtype();
+  std::string number(double value) const { return call.scalar(value, dtype); }
   std::string mul(const std::string& a, const std::string& b) const { return call.op("Mul", {a, b}); }
   std::string add(const std::string& a, const std::string& b) const { return call.op("Add", {a, b}); }
   std::string sub(const std::string& a, const std::string& b) const { return call.op("Sub", {a, b}); }
   std::string div(const std::string& a, const std::string& b) const { return call.op("Div", {a, b}); }
-  std::string of(std::string_view op, const std::string& a) const { return call.op(op, {a}); }
+  std::string of(std::string_view op, const std::string& a) const { return unary(call, op, a, dtype); }
   std::string where(const std::string& c, const std::string& a, const std::string& b) const {
     return call.op("Where", {c, a, b});
   }
@@ -167,7 +194,7 @@ void powers(SaveCall& call) {
 void reciprocal_root(SaveCall& call) { call.give(call.op("Reciprocal", {call.op("Sqrt", {call.in(0)})})); }
 
 void leaky(SaveCall& call) { call.give(call.op("LeakyRelu", {call.in(0)}, {attribute("alpha", call.number("p0"))})); }
-void elu_of(SaveCall& call) { call.give(call.op("Elu", {call.in(0)}, {attribute("alpha", call.number("p0"))})); }
+void elu_of(SaveCall& call) { call.give(unary(call, "Elu", call.in(0), call.dtype(), {attribute("alpha", call.number("p0"))})); }
 void celu_of(SaveCall& call) {
   // ONNX has it for float alone.
   const auto y = call.op("Celu", {call.in_as(0, Dtype::f32)}, {attribute("alpha", call.number("p0"))});
@@ -199,7 +226,7 @@ void silu_of(SaveCall& call) {
   call.give(f.mul(f.x, f.of("Sigmoid", f.x)));
 }
 void hard_sigmoid(SaveCall& call) {
-  call.give(call.op("HardSigmoid", {call.in(0)}, {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)}));
+  call.give(unary(call, "HardSigmoid", call.in(0), call.dtype(), {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)}));
 }
 void soft_plus(SaveCall& call) {
   const Formula f{call};
@@ -221,8 +248,8 @@ void clip(SaveCall& call) {
 void nan_to_number(SaveCall& call) {
   const Formula f{call};
   const auto infinite = [&](bool above) {
-    return call.op(
-        "IsInf", {f.x},
+    return infinite_of(
+        call, f.x,
         {attribute("detect_negative", std::int64_t{above ? 0 : 1}), attribute("detect_positive", std::int64_t{above ? 1 : 0})});
   };
   auto y = f.where(f.of("IsNaN", f.x), f.number(call.number("p0")), f.x);
@@ -245,7 +272,7 @@ void expm1_of(SaveCall& call) {
   // (u - 1) x / log(u) of u = exp(x), where that is neither 1, 0 nor infinite.
   const auto one = f.number(1), u = f.of("Exp", f.x), less_one = f.sub(u, one);
   const auto same = call.op("Equal", {u, one});
-  const auto plain = call.op("Or", {call.op("Equal", {less_one, f.number(-1)}), call.op("IsInf", {u})});
+  const auto plain = call.op("Or", {call.op("Equal", {less_one, f.number(-1)}), infinite_of(call, u)});
   const auto safe = f.where(call.op("Or", {same, plain}), f.number(2), u);
   const auto near = f.div(f.mul(less_one, f.x), f.of("Log", safe));
   call.give(f.where(same, f.x, f.where(plain, less_one, near)));
@@ -272,7 +299,7 @@ void angles(SaveCall& call) {
 }
 void finite(SaveCall& call) {
   const Formula f{call};
-  call.give(call.op("Not", {call.op("Or", {f.of("IsNaN", f.x), f.of("IsInf", f.x)})}));
+  call.give(call.op("Not", {call.op("Or", {f.of("IsNaN", f.x), infinite_of(call, f.x)})}));
 }
 void logit_of(SaveCall& call) {
   const Formula f{call};
@@ -291,6 +318,7 @@ struct TwoFormula {
   std::string a, b;
   explicit TwoFormula(SaveCall& call) : f{call, {}} {
     auto operands = operands_of(call);
+    f.dtype = operands.dtype;
     a = operands.a;
     b = operands.b;
     if (operands.dtype != call.out().dtype && call.out().dtype != Dtype::boolean)
@@ -305,7 +333,7 @@ void fmod_of(SaveCall& call) {
 }
 void remainder_of(SaveCall& call) {
   const TwoFormula t(call);
-  if (!is_floating(call.dtype())) return call.give(call.op("Mod", {t.a, t.b}));
+  if (!is_floating(t.f.dtype)) return call.give(call.op("Mod", {t.a, t.b}));
   // The sign of the divisor.
   const auto rest = call.op("Mod", {t.a, t.b}, {attribute("fmod", std::int64_t{1})});
   const auto zero = t.f.number(0);
@@ -314,8 +342,8 @@ void remainder_of(SaveCall& call) {
   call.give(t.f.where(more, t.f.add(rest, t.b), rest));
 }
 void floor_divide_of(SaveCall& call) {
-  if (!is_floating(call.dtype())) call.refuse("of integers has no operator of ONNX");
   const TwoFormula t(call);
+  if (!is_floating(t.f.dtype)) call.refuse("of integers has no operator of ONNX");
   call.give(call.op("Floor", {t.f.div(t.a, t.b)}));
 }
 void hypot_of(SaveCall& call) {
@@ -363,7 +391,7 @@ void heaviside_of(SaveCall& call) {
 void extremes(SaveCall& call) {
   const TwoFormula t(call);
   const auto op = call.name() == "fmax" ? "Max" : "Min";
-  if (!is_floating(call.dtype())) return call.give(call.op(op, {t.a, t.b}));
+  if (!is_floating(t.f.dtype)) return call.give(call.op(op, {t.a, t.b}));
   const auto a = t.f.where(t.f.of("IsNaN", t.a), t.b, t.a), b = t.f.where(t.f.of("IsNaN", t.b), t.a, t.b);
   call.give(call.op(op, {a, b}));
 }
@@ -399,6 +427,8 @@ void cross_of(SaveCall& call) {
 std::vector<Saver> elementwise_savers() {
   std::vector<Saver> all{
       {"square", square_of},
+      {"neg", neg_of},
+      {"is_inf", is_inf_of},
       {"pow_3", powers},
       {"pow_4", powers},
       {"pow_minus_2", powers},

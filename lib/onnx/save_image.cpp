@@ -37,7 +37,11 @@ void resize_of(SaveCall& call) {
       write_attribute("coordinate_transformation_mode", corners ? std::string_view("align_corners") : how.coordinates)};
   if (!how.nearest.empty()) attributes.push_back(write_attribute("nearest_mode", how.nearest));
   if (how.mode == "cubic") attributes.push_back(write_attribute("cubic_coeff_a", smooth ? -0.5 : -0.75));
-  if (smooth) attributes.push_back(write_attribute("antialias", std::int64_t{1}));
+  if (smooth) {
+    // Samples beside the image have no weight.
+    attributes.push_back(write_attribute("antialias", std::int64_t{1}));
+    attributes.push_back(write_attribute("exclude_outside", std::int64_t{1}));
+  }
   std::vector<std::string> inputs{call.in(0), {}, {}};
   if (call.flag("by_factor")) {
     std::vector<double> factors;

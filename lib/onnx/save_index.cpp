@@ -71,8 +71,11 @@ void top_of(SaveCall& call) {
   const bool sorts = call.name() == "argsort";
   const auto count = sorts ? call.shape(0)[static_cast<std::size_t>(dim)] : call.extent("count");
   const std::int64_t largest = call.flag("descending") ? 1 : 0;
-  const auto both = call.ops("TopK", {call.in(0), call.list(ExtentList{count})},
-                             {write_attribute("axis", dim), write_attribute("largest", largest)}, 2);
+  const auto x = call.dtype() == Dtype::boolean ? call.in_as(0, Dtype::u8)
+                 : call.dtype() == Dtype::bf16  ? call.in_as(0, Dtype::f32)
+                                                : call.in(0);
+  const auto both =
+      call.ops("TopK", {x, call.list(ExtentList{count})}, {write_attribute("axis", dim), write_attribute("largest", largest)}, 2);
   call.give(both[1]);
 }
 

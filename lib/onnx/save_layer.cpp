@@ -15,12 +15,20 @@ std::string pads_of(const std::vector<std::int64_t>& before, const std::vector<s
   return write_attribute("pads", pads);
 }
 
+/// The dtype of convolutions and pools, which ONNX has of bf16 in the newest operator sets alone.
+Dtype wide_of(const SaveCall& call) { return call.dtype() == Dtype::bf16 ? Dtype::f32 : call.dtype(); }
+std::string in_wide(SaveCall& call) { return call.in_as(0, wide_of(call)); }
+void give_narrow(SaveCall& call, const std::string& y) {
+  call.give(wide_of(call) == call.out().dtype ? y : call.cast(y, call.out().dtype));
+}
+
 /// x as a batch, where it is one sample.
 std::string as_batch(SaveCall& call, bool one) {
-  return one ? call.op("Unsqueeze", {call.in(0), call.list(std::vector<std::int64_t>{0})}) : call.in(0);
+  const auto x = in_wide(call);
+  return one ? call.op("Unsqueeze", {x, call.list(std::vector<std::int64_t>{0})}) : x;
 }
 void give_batch(SaveCall& call, const std::string& y, bool one) {
-  call.give(one ? call.op("Squeeze", {y, call.list(std::vector<std::int64_t>{0})}) : y);
+  give_narrow(call, one ? call.op("Squeeze", {y, call.list(std::vector<std::int64_t>{0})}) : y);
 }
 
 void convolution_of(SaveCall& call) {
@@ -33,8 +41,9 @@ void convolution_of(SaveCall& call) {
       write_attribute("strides", strides), pads_of(call.integers("before"), call.integers("after")),
       write_attribute("dilations", call.integers("dilations")), write_attribute("group", call.integer("groups"))};
   if (transposed) attributes.push_back(write_attribute("output_padding", call.integers("extra")));
+  const auto weights = call.in_as(1, wide_of(call)), bias = call.has(2) ? call.in_as(2, wide_of(call)) : std::string();
   const auto x = as_batch(call, one);
-  give_batch(call, call.op(transposed ? "ConvTranspose" : "Conv", {x, call.in(1), call.in(2)}, std::move(attributes)), one);
+  give_batch(call, call.op(transposed ? "ConvTranspose" : "Conv", {x, weights, bias}, std::move(attributes)), one);
 }
 
 /// Windows by division of the extents, which ONNX lacks: axis by axis, window by window.
@@ -61,7 +70,11 @@ void pool_of(SaveCall& call) {
   const bool is_max = call.name() == "max_pool";
   const auto in = call.integers("in"), out = call.integers("out");
   auto kernel = call.integers("kernel"), strides = call.integers("stride");
-  const auto before = call.integers("before"), after = call.integers("after"), dilations = call.integers("dilation");
+  const auto before = call.integers("before"), dilations = call.integers("dilation");
+  auto after = call.integers("after");
+  constexpr Dtype taken[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64, Dtype::i8, Dtype::u8};
+  if (std::find(std::begin(taken), std::end(taken), call.dtype()) == std::end(taken))
+    call.refuse("of these integers has no operator of ONNX");
   bool divides = true;
   if (call.flag("adaptive")) {
     if (in == out && call.outputs() == 1) return call.give(call.in(0));
@@ -69,34 +82,37 @@ void pool_of(SaveCall& call) {
       divides = divides && in[d] % out[d] == 0;
       kernel[d] = strides[d] = std::max<std::int64_t>(1, in[d] / out[d]);
     }
-    if (!divides) return call.give(by_division(call, call.in(0), is_max ? "MaxPool" : "AveragePool", in, out));
+    if (!divides) return give_narrow(call, by_division(call, in_wide(call), is_max ? "MaxPool" : "AveragePool", in, out));
   }
+  const auto divisor = is_max ? 0 : call.integer("divisor");
   bool rounds_up = false;
-  for (std::size_t d = 0; d < in.size(); ++d)
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    // ONNX divides what a window that was cut sums by what is left of it. With a divisor no window is cut: there are more zeros.
+    if (divisor != 0) after[d] = std::max(after[d], (out[d] - 1) * strides[d] + kernel[d] - in[d] - before[d]);
     rounds_up = rounds_up || (in[d] + before[d] + after[d] - (kernel[d] - 1) * dilations[d] - 1) / strides[d] + 1 != out[d];
+  }
   std::vector<std::string> attributes{write_attribute("kernel_shape", kernel), write_attribute("strides", strides),
                                       pads_of(before, after)};
   if (rounds_up) attributes.push_back(write_attribute("ceil_mode", std::int64_t{1}));
   if (is_max) {
     attributes.push_back(write_attribute("dilations", dilations));
-    if (call.outputs() == 1) return call.give(call.op("MaxPool", {call.in(0)}, std::move(attributes)));
+    if (call.outputs() == 1) return give_narrow(call, call.op("MaxPool", {in_wide(call)}, std::move(attributes)));
     // ONNX's places are those in the whole tensor.
-    const auto both = call.ops("MaxPool", {call.in(0)}, std::move(attributes), 2);
-    call.give(both[0]);
+    const auto both = call.ops("MaxPool", {in_wide(call)}, std::move(attributes), 2);
+    give_narrow(call, both[0]);
     const auto area = std::accumulate(in.begin(), in.end(), std::int64_t{1}, std::multiplies<>());
     call.give(call.cast(call.op("Mod", {both[1], call.scalar(static_cast<double>(area), Dtype::i64)}), call.out(1).dtype), 1);
     return;
   }
-  const auto divisor = call.integer("divisor");
   const bool counts = call.flag("include_pad") || divisor != 0;
   if (counts) attributes.push_back(write_attribute("count_include_pad", std::int64_t{1}));
-  auto y = call.op("AveragePool", {call.in(0)}, std::move(attributes));
+  auto y = call.op("AveragePool", {in_wide(call)}, std::move(attributes));
   if (divisor != 0) {
     const auto area = std::accumulate(kernel.begin(), kernel.end(), std::int64_t{1}, std::multiplies<>());
     const double factor = static_cast<double>(area) / static_cast<double>(divisor);
-    if (factor != 1) y = call.op("Mul", {y, call.scalar(factor, call.dtype())});
+    if (factor != 1) y = call.op("Mul", {y, call.scalar(factor, wide_of(call))});
   }
-  call.give(y);
+  give_narrow(call, y);
 }
 
 /// Windows by division give no places in ONNX.

@@ -31,7 +31,6 @@ void layer_norm(SaveCall& call) {
   const auto scale = weighted ? call.in_as(1, call.dtype()) : filled(call, inner, 1, call.dtype());
   std::vector<std::string> inputs{call.in(0), scale};
   if (biased) inputs.push_back(call.in_as(weighted ? 2 : 1, call.dtype()));
-  // Mean and the reciprocal of the standard deviation have onnx's shapes.
   const auto all =
       call.ops("LayerNormalization", inputs, {write_attribute("axis", axis), write_attribute("epsilon", call.number("eps"))}, 1);
   call.give(all[0]);
@@ -49,6 +48,8 @@ void softmax_of(SaveCall& call) {
 bool is_affine(const SaveCall& call) {
   return call.has(1) && call.has(2) && call.dtype(1) == call.dtype(0) && call.dtype(2) == call.dtype(0);
 }
+/// Before operator set 22 none of bf16.
+bool fits_instance_norm(const SaveCall& call) { return is_affine(call) && (call.opset() >= 22 || call.dtype() != Dtype::bf16); }
 bool fits_group_norm(const SaveCall& call) { return call.opset() >= 21 && is_affine(call); }
 
 void group_norm_of(SaveCall& call) {
@@ -83,7 +84,7 @@ std::vector<Saver> norm_savers() {
           {"softmax", softmax_of},
           {"log_softmax", softmax_of},
           {"group_norm", group_norm_of, fits_group_norm},
-          {"instance_norm", instance_norm_of, is_affine},
+          {"instance_norm", instance_norm_of, fits_instance_norm},
           {"rms_norm", rms_norm_of, fits_rms_norm},
           {"local_response_norm", local_response, is_f32},
           {"batch_norm", only_training},

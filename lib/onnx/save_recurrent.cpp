@@ -57,15 +57,12 @@ void recurrent_layer(SaveCall& call) {
   call.give(call.op("Squeeze", {results[0], call.list(axis_list(1))}));
   for (std::size_t i = 1; i < results.size(); ++i) call.give(call.op("Squeeze", {results[i], first}), i);
 }
-bool fits_recurrent(const SaveCall& call) { return !call.has(weight_hr); }
+bool fits_recurrent(const SaveCall& call) { return !call.has(weight_hr) && (call.opset() >= 22 || call.dtype() != Dtype::bf16); }
 
 /// Inputs of attention: queries, keys, values; a mask; where the first query is among the keys.
 enum AttentionInput : std::size_t { input_q, input_k, input_v, input_mask, input_start };
 
-std::int64_t heads_of(const SaveCall& call, std::size_t input) {
-  const auto& shape = call.spec(input).shape;
-  return shape.rank() < 3 ? 1 : shape[-3];
-}
+Extent heads_of(const ExtentList& shape) { return shape.size() < 3 ? Extent{0, 1} : shape[shape.size() - 3]; }
 
 /// Which keys each of causal queries sees.
 std::string seen_keys(SaveCall& call, std::int64_t queries, std::int64_t keys) {
@@ -93,19 +90,23 @@ void attention_of(SaveCall& call) {
   if (call.opset() >= 23 && rank == 4 && !call.has(input_start)) {
     std::vector<std::string> attributes{write_attribute("scale", scale)};
     if (causal) attributes.push_back(write_attribute("is_causal", std::int64_t{1}));
-    const auto mask = !call.has(input_mask)                      ? std::string()
-                      : call.dtype(input_mask) == Dtype::boolean ? call.in(input_mask)
-                                                                 : call.in_as(input_mask, call.dtype());
+    auto mask = !call.has(input_mask)                      ? std::string()
+                : call.dtype(input_mask) == Dtype::boolean ? call.in(input_mask)
+                                                           : call.in_as(input_mask, call.dtype());
+    // ONNX's has at least queries and keys.
+    if (call.has(input_mask) && call.rank(input_mask) < 2) mask = call.expand(mask, {queries, keys});
     return call.give(call.op("Attention", {call.in(input_q), call.in(input_k), call.in(input_v), mask}, std::move(attributes)));
   }
   // Scores and weights are f32 where the inputs are narrower.
   const auto wide = call.dtype() == Dtype::f64 ? Dtype::f64 : Dtype::f32;
-  // Heads that share keys are rows of one matrix.
-  const bool shares = heads_of(call, input_q) != heads_of(call, input_k);
+  // Heads that share keys are rows of one matrix. Those of one head are for all, as a product has it.
+  const auto heads = heads_of(q), key_heads = heads_of(k);
+  const bool shares = heads != key_heads && (heads.fixed() || key_heads != Extent{0, 1});
+  if (shares && (!heads.fixed() || !key_heads.fixed())) call.follow_no_batch();
   auto grouped = q, scores_shape = q;
   scores_shape.back() = keys;
   if (shares) {
-    const auto groups = heads_of(call, input_q) / heads_of(call, input_k);
+    const auto groups = heads.constant / key_heads.constant;
     grouped[rank - 3] = k[rank - 3];
     grouped[rank - 2] = {queries.factor * groups, queries.constant * groups};
   }

@@ -20,7 +20,9 @@ void reduction(SaveCall& call) {
   // Sums of narrow integers are wide, and extremes of bool are logic.
   const auto result = call.out().dtype;
   const bool is_bool = call.dtype() == Dtype::boolean;
-  const auto inner = is_bool && result == Dtype::boolean ? Dtype::i32 : result;
+  // Few programs reduce bf16.
+  const auto inner = is_bool && result == Dtype::boolean ? Dtype::i32 : result == Dtype::bf16 ? Dtype::f32 : result;
+  const auto give = [&](const std::string& y) { call.give(inner == result ? y : call.cast(y, result)); };
   if (call.dtype() != inner) x = call.cast(x, inner);
   for (auto& dim : dims) dim = dim < 0 ? dim + call.rank() : dim;
   // Of all pixels: an operator that more programs know.
@@ -29,19 +31,19 @@ void reduction(SaveCall& call) {
   bool whole = keeps && call.rank() > 2 && static_cast<int>(pixels.size()) == call.rank() - 2;
   for (std::size_t i = 0; i < pixels.size(); ++i) whole = whole && pixels[i] == static_cast<std::int64_t>(i) + 2;
   if (whole && (op == "ReduceMean" || (op == "ReduceMax" && is_floating(type_of(result)))))
-    return call.give(call.op(op == "ReduceMean" ? "GlobalAveragePool" : "GlobalMaxPool", {x}));
+    return give(call.op(op == "ReduceMean" ? "GlobalAveragePool" : "GlobalMaxPool", {x}));
   std::vector<std::string> inputs{x};
   if (call.rank() == 0) dims.clear();
   if (!dims.empty()) inputs.push_back(call.list(dims));
-  auto y = call.op(op, inputs, {write_attribute("keepdims", std::int64_t{keeps ? 1 : 0})});
-  call.give(inner == result ? y : call.cast(y, result));
+  give(call.op(op, inputs, {write_attribute("keepdims", std::int64_t{keeps ? 1 : 0})}));
 }
 
 void arg(SaveCall& call) {
   const auto op = call.name() == "argmax" ? "ArgMax" : "ArgMin";
   if (call.rank() == 0) call.refuse("of a scalar has no operator of ONNX");
+  const auto x = call.dtype() == Dtype::boolean ? call.in_as(0, Dtype::u8) : call.in(0);
   call.give(call.op(
-      op, {call.in(0)},
+      op, {x},
       {write_attribute("axis", call.integer("dim")), write_attribute("keepdims", std::int64_t{call.flag("keepdim") ? 1 : 0})}));
 }
 

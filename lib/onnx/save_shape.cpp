@@ -26,9 +26,9 @@ void slice_of(SaveCall& call) {
                                        axes, call.list(std::vector<std::int64_t>{-1})}));
   }
   const auto start = call.extent("start"), count = call.extent("count");
-  // Behind the last element that is taken.
-  const bool is_empty = count == Extent{};
-  const Extent end{start.factor + count.factor * step, start.constant + (is_empty ? 0 : (count.constant - 1) * step + 1)};
+  // Behind the last element that is taken: at the one that would follow, for at the last one's own an empty slice might end at a
+  // negative place, which counts from the back.
+  const Extent end{start.factor + count.factor * step, start.constant + count.constant * step};
   std::vector<std::string> inputs{call.in(0), call.list(ExtentList{start}), call.list(ExtentList{end}), axes};
   if (step != 1) inputs.push_back(call.list(std::vector{step}));
   call.give(call.op("Slice", inputs));
@@ -73,9 +73,11 @@ void slice_update_of(SaveCall& call) {
 
 void roll_of(SaveCall& call) {
   const auto shifts = call.integers("shifts");
+  const auto extents = call.shape(0);
   auto x = call.in(0);
   for (std::size_t d = 0; d < shifts.size(); ++d) {
     if (shifts[d] == 0) continue;
+    if (!extents[d].fixed()) call.follow_no_batch();
     const auto dim = static_cast<std::int64_t>(d);
     const auto last = call.slice(x, dim, -shifts[d], std::int64_t{1} << 62), first = call.slice(x, dim, 0, -shifts[d]);
     x = call.op("Concat", {last, first}, {write_attribute("axis", dim)});

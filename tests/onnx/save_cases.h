@@ -152,6 +152,30 @@ inline std::vector<SaveCase> save_cases() {
         return {relu(in[0] + in[1]) * 2, in[0] * 0.1};
       },
       {eval_of(cast(rows, Dtype::f16)), eval_of(cast(other, Dtype::f16))});
+  const Tensor half = eval_of(cast(rows, Dtype::f16)), half_positive = eval_of(cast(positive, Dtype::f16));
+  add(
+      "half_formulas",
+      [](In in) -> Out {
+        return {is_inf(in[0]),     is_finite(in[0]),  nan_to_num(in[0]), expm1(in[0]),
+                atan2(1.0, in[0]), hypot(3.0, in[0]), xlogy(2.0, in[1]), logaddexp(in[0], 1.0)};
+      },
+      {half, half_positive}, false);
+  add(
+      "half_formulas_20",
+      [](In in) -> Out {
+        return {is_inf(in[0]), is_finite(in[0]), nan_to_num(in[0])};
+      },
+      {half}, true, 20);
+  add(
+      "bf16_formulas",
+      [](In in) -> Out {
+        const Tensor x = cast(in[0], Dtype::bf16);
+        const auto f32 = [](const Tensor& y) { return cast(y, Dtype::f32); };
+        return {f32(sin(x)), f32(round(x)), f32(mish(x)), f32(elu(x)), f32(hardsigmoid(x)), argsort(x, 1)};
+      },
+      {rows}, false);
+  add("bytes", [](In in) -> Out { return {-in[0]}; }, {eval_of(cast(words, Dtype::u8))});
+  add("truths", [](In in) -> Out { return {argmax(in[0], 1, false), argsort(in[0], 1)}; }, {eval_of(truth)});
   // Shapes.
   add("shapes",
       [](In in) -> Out {
@@ -218,6 +242,23 @@ inline std::vector<SaveCase> save_cases() {
                 avg_pool2d(in[0], 3, {.stride = 2, .padding = 1, .count_include_pad = false})};
       },
       {image});
+  const Tensor small_weight = eval_of(randn({2, 4, 3, 3}));
+  add(
+      "bf16_layers",
+      [small_weight](In in) -> Out {
+        const Tensor x = cast(in[0], Dtype::bf16);
+        const auto f32 = [](const Tensor& y) { return cast(y, Dtype::f32); };
+        return {f32(conv2d(x, cast(small_weight, Dtype::bf16))), f32(max_pool2d(x, 2)), f32(avg_pool2d(x, 2)),
+                f32(global_avg_pool2d(x))};
+      },
+      {image}, false);
+  add(
+      "pool_divisors",
+      [](In in) -> Out {
+        return {avg_pool2d(in[0], 3, {.stride = 2, .padding = 1, .ceil_mode = true, .divisor_override = 5}),
+                avg_pool2d(in[0], 3, {.stride = 2, .padding = 1, .divisor_override = 5})};
+      },
+      {image}, false);
   add("pool_places",
       [](In in) -> Out {
         const auto both = max_pool2d_with_indices(in[0], 2);
@@ -305,6 +346,13 @@ inline std::vector<SaveCase> save_cases() {
       },
       {image}, false);
   add(
+      "smooth_resizes",
+      [](In in) -> Out {
+        return {interpolate(in[0], {.size = {3, 4}, .mode = Interpolation::bicubic, .antialias = true}),
+                interpolate(in[0], {.size = {3, 4}, .mode = Interpolation::bilinear, .antialias = true})};
+      },
+      {image}, false);
+  add(
       "grid_sample", [](In in) -> Out { return {grid_sample(in[0], in[1])}; }, {image, eval_of(rand({3, 5, 4, 2}) * 2 - 1.0)},
       false);
   add(
@@ -325,6 +373,11 @@ inline std::vector<SaveCase> save_cases() {
       {heads}, false);
   add(
       "attention_23", [](In in) -> Out { return {scaled_dot_product_attention(in[0], in[0], in[0], {.causal = true})}; }, {heads},
+      false, 23);
+  const Tensor mask_line = eval_of(randn({5}));
+  add(
+      "attention_mask_line_23",
+      [mask_line](In in) -> Out { return {scaled_dot_product_attention(in[0], in[0], in[0], {.mask = mask_line})}; }, {heads},
       false, 23);
   return all;
 }

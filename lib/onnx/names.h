@@ -1,0 +1,28 @@
+// Names, each once.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace clnet::onnx {
+
+class UniqueNames {
+ public:
+  /// Whether nothing had the name before.
+  bool take(const std::string& name) { return taken_.insert(name).second; }
+  /// Takes the name, or where it is taken the first free one with a number behind: "name_1". The number 0 is an underline alone.
+  std::string numbered(const std::string& name, int first) {
+    if (take(name)) return name;
+    for (auto& next = next_.try_emplace(name, first).first->second;; ++next)
+      if (auto other = next == 0 ? name + "_" : fmt::format("{}_{}", name, next); take(other)) return other;
+  }
+
+ private:
+  std::set<std::string> taken_;
+  std::map<std::string, int> next_;  ///< by name, which number comes next
+};
+
+}  // namespace clnet::onnx
