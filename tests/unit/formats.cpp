@@ -1,17 +1,12 @@
-// A file of each format that clnet writes is kept in tests/golden/formats and read here; an unknown version is one line. The kept
-// files' identities ("for") are replaced by this machine's. CLNET_GOLDEN=write writes the files anew, for a new version.
+// A file of each format that needs no device is read here; an unknown version is one line. The kept files' identities ("for") are
+// replaced by this machine's.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <string>
 
-#include "clnet/checkpoint.h"
 #include "clnet/data.h"
 #include "clnet/error.h"
-#include "clnet/nn.h"
-#include "clnet/optim.h"
 #include "lib/base/file.h"
 #include "lib/cl/capability_probe.h"
 #include "lib/cl/disk_cache.h"
@@ -19,9 +14,8 @@
 #include "lib/cl/vector_rate.h"
 #include "lib/exec/tune/tuning.h"
 #include "lib/pocl/notes.h"
-#include "lib/train/checkpoint.h"
-#include "tests/paths.h"
 #include "tests/support/captured.h"
+#include "tests/support/kept_file.h"
 #include "tests/support/temporary.h"
 
 namespace clnet {
@@ -31,22 +25,6 @@ using Catch::Contains;
 namespace fs = std::filesystem;
 
 constexpr const char* of_this_device = "THIS DEVICE";
-
-/// The content of a kept file. `write` makes the file of its path.
-std::string kept_file(const std::string& name, const std::function<void(const fs::path&)>& write) {
-  const auto path = fs::path(CLNET_SOURCE_DIR) / "tests/golden/formats" / name;
-  if (const char* golden = std::getenv("CLNET_GOLDEN"); golden && std::string(golden) == "write") write(path);
-  INFO(path);
-  REQUIRE(fs::exists(path));
-  return test::content(path);
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  INFO(text << " has no " << from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
 
 DeviceInfo kept_device() {
   DeviceInfo info;
@@ -66,7 +44,7 @@ int lines_in(const std::string& text) { return static_cast<int>(std::count(text.
 
 TEST_CASE("kept tuning files are read, and unknown versions are ignored") {
   const test::Folder folder;
-  const auto content = kept_file("tuning-1.json", [](const fs::path& path) {
+  const auto content = test::kept_file("tuning-1.json", [](const fs::path& path) {
     fs::remove(path);
     exec::TuningFile file(path.string(), of_this_device);
     file.set("matmul 4x4", {"cpu{lanes=8}", 0.25});
@@ -75,7 +53,7 @@ TEST_CASE("kept tuning files are read, and unknown versions are ignored") {
   const exec::TuningFile file(folder.write("a.json", content).string(), of_this_device);
   REQUIRE(file.find("matmul 4x4"));
   CHECK(file.find("matmul 4x4")->choice == "cpu{lanes=8}");
-  const auto newer = folder.write("b.json", replaced(content, "clnet tuning 1", "clnet tuning 9"));
+  const auto newer = folder.write("b.json", test::replaced(content, "clnet tuning 1", "clnet tuning 9"));
   CHECK(exec::TuningFile(newer.string(), of_this_device).empty());
 }
 
@@ -83,7 +61,7 @@ TEST_CASE("kept findings of a self-test are read, and an unknown version is one 
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
   const auto info = kept_device();
-  const auto content = kept_file("quirks-1.json", [&](const fs::path& path) {
+  const auto content = test::kept_file("quirks-1.json", [&](const fs::path& path) {
     ocl::write_quirks(path.string(), info, {{{"matmul", "cpu", "wrong"}}, {{"local_memory", 1024}}});
     file::replace(path, with_identity(test::content(path), of_this_device));
   });
@@ -97,7 +75,7 @@ TEST_CASE("kept findings of a self-test are read, and an unknown version is one 
   REQUIRE(found.broken.size() == 1);
   CHECK(found.broken[0].solver == "cpu");
   CHECK(found.limits.at("local_memory") == 1024);
-  const auto newer = folder.write("b.json", replaced(mine, "clnet quirks 1", "clnet quirks 9")).string();
+  const auto newer = folder.write("b.json", test::replaced(mine, "clnet quirks 1", "clnet quirks 9")).string();
   const auto said = test::written_on_stderr([&] { CHECK(ocl::read_quirks(newer, info).broken.empty()); });
   CHECK_THAT(said, Contains("b.json: is of the format \"clnet quirks 9\", expected 'clnet quirks 1'"));
   CHECK(lines_in(said) == 1);
@@ -107,7 +85,7 @@ TEST_CASE("kept results of probes and measurements are read, and unknown version
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
   const auto info = kept_device();
-  const auto probe = kept_file("probe-1.json", [](const fs::path& path) {
+  const auto probe = test::kept_file("probe-1.json", [](const fs::path& path) {
     file::replace(path, "{\n \"fault\": \"wrong sums\",\n \"for\": \"THIS DEVICE\",\n \"format\": \"clnet probe 1\"\n}\n");
   });
   const auto probe_path = ocl::probe_file(info, "sub-groups").value();
@@ -116,32 +94,32 @@ TEST_CASE("kept results of probes and measurements are read, and unknown version
   auto other = info;
   other.name = "Another Device";
   file::replace(ocl::probe_file(other, "sub-groups").value(),
-                replaced(with_identity(probe, ocl::identity(other)), "probe 1", "probe 9"));
+                test::replaced(with_identity(probe, ocl::identity(other)), "probe 1", "probe 9"));
   CHECK_FALSE(ocl::kept_capability_fault(other, "sub-groups"));
 
-  const auto rate = kept_file("vector-rate-1.json", [&](const fs::path& path) {
+  const auto rate = test::kept_file("vector-rate-1.json", [&](const fs::path& path) {
     CHECK(ocl::kept_vector_rate(info, ocl::VectorRate::half) == ocl::VectorRate::half);
     file::replace(path, test::content(ocl::vector_rate_file(info).value()));
   });
   file::replace(ocl::vector_rate_file(info).value(), rate);
   CHECK(ocl::known_vector_rate(info) == ocl::VectorRate::half);
-  file::replace(ocl::vector_rate_file(info).value(), replaced(rate, "vector rate 1", "vector rate 9"));
+  file::replace(ocl::vector_rate_file(info).value(), test::replaced(rate, "vector rate 1", "vector rate 9"));
   CHECK_FALSE(ocl::known_vector_rate(info));
 }
 
 TEST_CASE("a kept program and kept notes of kernels are read, and unknown versions begin anew") {
   const test::Folder folder;
   const ocl::DiskCache programs(folder.path().string());
-  const auto program = kept_file("program-1", [&](const fs::path& path) {
+  const auto program = test::kept_file("program-1", [&](const fs::path& path) {
     programs.store("a key", "a program");
     file::replace(path, test::content(programs.path("a key")));
   });
   file::replace(programs.path("a key"), program);
   CHECK(programs.load("a key") == "a program");
-  file::replace(programs.path("a key"), replaced(program, "clnet-program-1", "clnet-program-9"));
+  file::replace(programs.path("a key"), test::replaced(program, "clnet-program-1", "clnet-program-9"));
   CHECK_FALSE(programs.load("a key"));
 
-  const auto notes = kept_file("kernels-1", [](const fs::path& path) {
+  const auto notes = test::kept_file("kernels-1", [](const fs::path& path) {
     fs::remove(path);
     pocl::Notes made(path.string());
     made.add("0123456789abcdef", ocl::Noted::compiled);
@@ -150,52 +128,17 @@ TEST_CASE("a kept program and kept notes of kernels are read, and unknown versio
   const auto path = folder.write("notes", notes).string();
   CHECK(pocl::Notes(path).of("0123456789abcdef") == ocl::Noted::compiled);
   CHECK(pocl::Notes(path).of("fedcba9876543210") == ocl::Noted::crashed);
-  folder.write("notes", replaced(notes, "kernels 1", "kernels 9"));
+  folder.write("notes", test::replaced(notes, "kernels 1", "kernels 9"));
   CHECK(pocl::Notes(path).of("0123456789abcdef") == ocl::Noted::nothing);
   CHECK_FALSE(fs::exists(path));
 }
 
 TEST_CASE("a kept tokenizer is read, and an unknown version is one line") {
   const test::Folder folder;
-  const auto content = kept_file("tokenizer-1", [](const fs::path& path) { data::Tokenizer::words("a b a").save(path); });
+  const auto content = test::kept_file("tokenizer-1", [](const fs::path& path) { data::Tokenizer::words("a b a").save(path); });
   CHECK(data::Tokenizer::load(folder.write("a", content)).size() == 3);
-  CHECK_THROWS_WITH(data::Tokenizer::load(folder.write("b", replaced(content, "tokenizer 1", "tokenizer 9"))),
+  CHECK_THROWS_WITH(data::Tokenizer::load(folder.write("b", test::replaced(content, "tokenizer 1", "tokenizer 9"))),
                     Catch::StartsWith((folder / "b").string()) && Contains("9"));
-}
-
-TEST_CASE("kept checkpoints are read, and an unknown version is one line") {
-  const test::Folder folder;
-  nn::Linear model(2, 1);
-  optim::Adam adam(model, 1e-3);
-  std::int64_t step = 7;
-  const auto parts = kept_file("parts-1.safetensors", [&](const fs::path& path) {
-    io::save_checkpoint(path, {{"model", model}, {"optimizer", adam}, {"step", step}});
-  });
-  step = 0;
-  (void)test::written_on_stderr([&] {  // perhaps that it is of another device
-    io::load_checkpoint(folder.write("parts", parts), {{"model", model}, {"optimizer", adam}, {"step", step}});
-  });
-  CHECK(step == 7);
-  CHECK_THROWS_WITH(io::load_checkpoint(folder.write("newer", replaced(parts, "parts 1", "parts 9")), {{"step", step}}),
-                    Contains("newer: is a checkpoint of the format 'parts 9', expected 'parts 1'"));
-
-  train::RunSettings settings;
-  settings.batch_size = 4;
-  settings.samples = 8;
-  const auto whole = kept_file("checkpoint-2.safetensors", [&](const fs::path& path) {
-    train::Position position;
-    position.steps = 3;
-    position.epochs = 1;
-    position.epoch_steps = 1;
-    train::Checkpoint(folder / "made", settings).save(position, model, adam);
-    file::replace(path, test::content(folder / "made/checkpoint.safetensors"));
-  });
-  const train::Checkpoint checkpoint(folder / "run", settings);
-  const auto path = folder / "run/checkpoint.safetensors";
-  file::replace(path, whole);
-  (void)test::written_on_stderr([&] { CHECK(checkpoint.load(model, adam).steps == 3); });
-  file::replace(path, replaced(whole, "clnet checkpoint 2", "clnet checkpoint 9"));
-  CHECK_THROWS_WITH(checkpoint.load(model, adam), Contains("checkpoint.safetensors: ") && Contains("clnet checkpoint 9"));
 }
 
 }  // namespace
