@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ using clnet::Dtype;
 using clnet::Error;
 using clnet::in_quotes;
 using clnet::data::Array;
+using Format = clnet::io::StateFormat;
 namespace fs = std::filesystem;
 
 struct Options {
@@ -34,21 +36,13 @@ struct Options {
   bool list = false, compressed = false;
 };
 
-enum class Format { safetensors, torch, npz, onnx };
-
-Format format_of(const fs::path& path) {
-  const std::map<std::string, Format> endings{{".safetensors", Format::safetensors},
-                                              {".pt", Format::torch},
-                                              {".pth", Format::torch},
-                                              {".ckpt", Format::torch},
-                                              {".bin", Format::torch},
-                                              {".npz", Format::npz},
-                                              {".onnx", Format::onnx}};
-  const auto found = endings.find(path.extension().string());
-  if (found == endings.end())
+/// By the file's ending; nothing for ONNX.
+std::optional<Format> format_of(const fs::path& path) {
+  const auto format = clnet::io::state_format(path);
+  if (!format && path.extension() != ".onnx")
     throw Error(fmt::format("{}: its ending is none of .safetensors, .npz, .onnx, and .pt, .pth, .ckpt and .bin of PyTorch",
                             path.string()));
-  return found->second;
+  return format;
 }
 
 /// What a file holds.
@@ -74,11 +68,14 @@ Weights read(const Options& options) {
   };
   constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
   const auto format = format_of(options.in);
-  switch (format) {
-    case Format::safetensors: weights.metadata = clnet::io::read_safetensors(options.in, sink); break;
-    case Format::torch: weights.others = clnet::io::read_torch(options.in, options.key, sink); break;
-    case Format::npz: clnet::io::read_npz(options.in, no_limit, clnet::Dtype::f64, sink); break;
-    case Format::onnx: weights.arrays = clnet::onnx::read_initializers(options.in); break;
+  if (!format) {
+    weights.arrays = clnet::onnx::read_initializers(options.in);
+  } else {
+    switch (*format) {
+      case Format::safetensors: weights.metadata = clnet::io::read_safetensors(options.in, sink); break;
+      case Format::torch: weights.others = clnet::io::read_torch(options.in, options.key, sink); break;
+      case Format::npz: clnet::io::read_npz(options.in, no_limit, clnet::Dtype::f64, sink); break;
+    }
   }
   if (!options.key.empty() && format != Format::torch) take_below(options.key, weights, options.in);
   return weights;
@@ -145,11 +142,11 @@ void print_list(const Weights& weights) {
 
 void write(const Options& options, const Weights& weights) {
   const auto format = format_of(options.out);
-  if ((format == Format::onnx) != !options.into.empty())
+  if (format.has_value() != options.into.empty())
     throw Error(options.into.empty()
                     ? fmt::format("{}: weights alone are no network; --into names the ONNX file that takes them", options.out)
                     : fmt::format("{}: --into writes an ONNX file, whose name ends in .onnx", options.out));
-  if (format == Format::onnx) {
+  if (!format) {
     const auto result = clnet::onnx::replace_initializers(options.into, weights.arrays, options.out);
     fmt::print("{}: replaced {} initializers, kept {}\n", options.out, result.replaced, result.kept);
     if (!result.unknown.empty())
@@ -179,7 +176,7 @@ void run(const Options& options) {
   if (options.out.empty() && !options.list) throw Error("OUT or --list is needed; --help lists the options");
   if (!options.out.empty()) format_of(options.out);
   auto weights = read(options);
-  if (weights.arrays.empty() && format_of(options.in) == Format::onnx)
+  if (weights.arrays.empty() && !format_of(options.in))
     throw Error(fmt::format("{}: has no initializers; weights in Constant nodes are not read", options.in));
   rename(options.renames, weights.arrays);
   if (!options.dtype.empty())

@@ -37,7 +37,8 @@ struct Options {
   std::string output_dir, format = "pb", device, labels, layout = "nchw", trace;
   bool info = false, f64_as_f32 = false, no_passes = false, profile = false;
   double rtol = 1e-3, atol = 1e-5, timeout = 0;
-  std::int64_t repeat = 1, top = 5;
+  std::int64_t repeat = 1;
+  std::optional<std::int64_t> top;
   std::vector<double> mean, std;
   std::vector<std::int64_t> size;
   bool crop = false;
@@ -88,7 +89,7 @@ std::string text_of(const clnet::onnx::ValueInfo& value) {
                      value.optional ? ", optional" : "");
 }
 
-int show(const Model& model) {
+int show(Model& model) {
   fmt::print("format version {}, written by {}\n", model.ir_version(), model.producer().empty() ? "?" : model.producer());
   for (const auto& [domain, version] : model.opsets())
     fmt::print("operator set {} {}\n", domain.empty() ? "ai.onnx" : domain, version);
@@ -97,6 +98,10 @@ int show(const Model& model) {
   std::int64_t buffers = 0;
   for (const auto& [name, buffer] : model.buffers()) buffers += buffer.shape().numel();
   fmt::print("{} parameters, {} elements of buffers\n", model.parameter_count(), buffers);
+  const auto products = model.missing_operators().empty() ? model.multiply_adds() : std::nullopt;
+  fmt::print("{} multiply-adds in convolutions, products, attention and recurrence{}\n",
+             products ? fmt::format("{:.0f}", *products) : std::string("unknown"),
+             products ? "" : ": extents are open, data decide, or there is no device");
   for (const auto& [name, count] : model.operators()) fmt::print("{:6} {}\n", count, name);
   for (const auto& missing : model.missing_operators())
     fmt::print("unsupported: {} of set {}, node {}\n", missing.operation, missing.opset, missing.node);
@@ -168,8 +173,9 @@ std::vector<Value> read_inputs(const Model& model, const Options& options) {
       for (at = 0; at < values.size() && (given[at] || model.inputs()[at].optional); ++at) continue;
       if (at == values.size()) throw Error(fmt::format("{}: the network has no further input", file));
     }
-    given[at] = true;
     const auto& input = model.inputs()[at];
+    if (given[at]) throw Error(fmt::format("{}: input {} is given twice", file, input.name));
+    given[at] = true;
     if (file.ends_with(".pb"))
       values[at] = clnet::onnx::load_value(file, input);
     else if (file.ends_with(".npy"))
@@ -190,16 +196,33 @@ std::vector<std::string> read_labels(const std::string& path) {
   return labels;
 }
 
-/// The largest numbers of a row, with their places or labels.
+/// The largest numbers of each row, with their places or labels. Where no option asks for it, only an output of rank 2 has rows.
 void print_top(const clnet::Tensor& output, const Options& options, const std::vector<std::string>& labels) {
-  if (options.top < 1 || output.rank() != 2 || output.size(1) < 2 || !clnet::is_floating(output.dtype())) return;
-  const auto best = clnet::topk(output, std::min(options.top, output.size(1)), 1);
+  const auto rank = output.rank();
+  if (rank < 2 || (rank > 2 && !options.top) || output.size(-1) < 2 || !clnet::is_floating(output.dtype())) return;
+  const auto top = std::min(options.top.value_or(5), output.size(-1));
+  if (top < 1 || output.shape().numel() == 0) return;
+  const auto best = clnet::topk(clnet::reshape(output, {-1, output.size(-1)}), top, 1);
   const auto values = best.values.to_vector<double>();
   const auto places = best.indices.to_vector<std::int64_t>();
+  const auto in_row = static_cast<std::size_t>(top);
   for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places.size() > in_row && i % in_row == 0) fmt::print("  row {}:\n", i / in_row);
     const auto place = static_cast<std::size_t>(places[i]);
     fmt::print("  {:>8.4f}  {}\n", values[i], place < labels.size() ? labels[place] : std::to_string(place));
   }
+}
+
+/// Writes an output's file. One without a value has none.
+void write_output(const Value& output, std::size_t place, const std::string& name, const Options& options) {
+  const auto path = fs::path(options.output_dir) / fmt::format("output_{}.{}", place, options.format);
+  if (!output.is_sequence && !output.tensor.defined()) return;
+  if (options.format != "npy")
+    clnet::onnx::save_tensor(path, output, name);
+  else if (output.is_sequence)
+    throw Error(fmt::format("--format npy: output {} is a sequence, which only pb holds", name));
+  else
+    clnet::io::save_npy(path, output.tensor);
 }
 
 /// Runs of a network with inputs of the same types and shapes. From the second on they only replay a plan, where the network's
@@ -265,28 +288,32 @@ int run(Model& model, const Options& options) {
   using Clock = std::chrono::steady_clock;
   model.freeze();  // what is made of weights is computed once
   const auto labels = options.labels.empty() ? std::vector<std::string>{} : read_labels(options.labels);
+  if (!options.output_dir.empty() && options.format == "npy")
+    for (const auto& output : model.outputs())
+      if (output.is_sequence) throw Error(fmt::format("--format npy: output {} is a sequence, which only pb holds", output.name));
   const auto inputs = read_inputs(model, options);
   std::vector<Value> outputs;
   std::vector<double> times;
   Runs runs(model);
   clnet::tools::RunProfile profile(options.trace, options.profile);
-  if (profile.is_wanted()) {
-    // Kernels are compiled, and weights prepacked, before.
-    for (int i = 0; i < 2; ++i) {
-      limit(model, options.timeout);
-      runs(inputs);
-    }
-    profile.begin();
-  }
-  for (std::int64_t i = 0; i < std::max<std::int64_t>(1, options.repeat); ++i) {
+  const auto timed = [&] {
     if (interrupted) throw Interrupted("interrupted");
     limit(model, options.timeout);
     const auto begun = Clock::now();
     outputs = runs(inputs);
     clnet::Device::current().finish();
     times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
+  };
+  const auto repeats = std::max<std::int64_t>(1, options.repeat);
+  if (profile.is_wanted()) {
+    // Kernels are compiled, and weights prepacked, before. The first of them is the first run that is told.
+    timed();
+    timed();
+    times.pop_back();
+    profile.begin();
   }
-  if (profile.is_wanted()) profile.end(static_cast<std::int64_t>(times.size()));
+  for (std::int64_t i = 0; i < repeats; ++i) timed();
+  if (profile.is_wanted()) profile.end(repeats);
   if (!options.output_dir.empty()) fs::create_directories(options.output_dir);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& output = outputs[i];
@@ -294,13 +321,10 @@ int run(Model& model, const Options& options) {
       fmt::print("{}: a sequence of {}\n", model.outputs()[i].name, output.elements.size());
     else if (output.tensor.defined())
       fmt::print("{}: {} {}\n", model.outputs()[i].name, output.type, to_string(output.tensor.shape()));
-    if (!output.is_sequence && output.tensor.defined()) print_top(output.tensor, options, labels);
-    if (options.output_dir.empty()) continue;
-    const auto path = fs::path(options.output_dir) / fmt::format("output_{}.{}", i, options.format);
-    if (options.format == "npy" && !output.is_sequence)
-      clnet::io::save_npy(path, output.tensor);
     else
-      clnet::onnx::save_tensor(path, output, model.outputs()[i].name);
+      fmt::print("{}: no value\n", model.outputs()[i].name);
+    if (!output.is_sequence && output.tensor.defined()) print_top(output.tensor, options, labels);
+    if (!options.output_dir.empty()) write_output(output, i, model.outputs()[i].name, options);
   }
   fmt::print("first run {:.1f} ms", times.front());
   if (times.size() > 1) {
@@ -329,7 +353,7 @@ int main(int argc, char** argv) {
   app.add_option("--repeat", options.repeat, "runs so often, and prints the median time")->check(CLI::Range(1, 1000000));
   app.add_option("--top", options.top, "prints so many of the largest numbers of each row (5)");
   app.add_option("--labels", options.labels, "a file with the name of each class, one per line")->type_name("FILE");
-  app.add_flag("--info", options.info, "prints inputs, outputs, parameters, operators and which are unsupported");
+  app.add_flag("--info", options.info, "prints inputs, outputs, parameters, multiply-adds, operators and which are unsupported");
   app.add_option("--mean", options.mean, "subtracted from images' pixels of 0 to 1, one or per channel")->delimiter(',');
   app.add_option("--std", options.std, "divides them then")->delimiter(',')->check(CLI::PositiveNumber);
   app.add_option("--size", options.size, "of images: HEIGHT,WIDTH or one for both; default: the input's")

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,6 +92,9 @@ class CLNET_API Model : public nn::Module {
   const std::vector<std::string>& head() const;
   /// How many nodes there are of each operator, by name.
   std::vector<std::pair<std::string, std::int64_t>> operators() const;
+  /// How often convolutions, matrix products, attention and recurrent layers multiply and add in a run. Inputs have the declared
+  /// extents; an open first one counts as 1. Nothing where other extents are open, or the graph depends on data. It does not run.
+  std::optional<double> multiply_adds();
 
   /// The first output for the only input that the file has no value of. Throws Error where there are more.
   Tensor forward(const Tensor& x) override;
@@ -112,7 +116,8 @@ class CLNET_API Model : public nn::Module {
                              const SaveOptions& options);
   friend CLNET_API Model load(const std::filesystem::path& path, const LoadOptions& options);
   explicit Model(std::shared_ptr<Loaded> loaded);
-  std::vector<Value> results_of(const std::vector<Value>& inputs);
+  /// Counts into `multiply_adds`, instead of reading data.
+  std::vector<Value> results_of(const std::vector<Value>& inputs, double* multiply_adds = nullptr);
   /// Of the file, but for load()'s own.
   std::vector<std::pair<std::string, std::string>> metadata() const;
 

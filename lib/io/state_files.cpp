@@ -11,16 +11,11 @@
 namespace clnet::io {
 namespace {
 
-enum class StateFormat : std::uint8_t { safetensors, torch, npz };
-
-StateFormat state_format(const std::filesystem::path& path) {
-  const auto ending = path.extension().string();
-  if (ending == ".safetensors") return StateFormat::safetensors;
-  if (ending == ".pt" || ending == ".pth" || ending == ".ckpt" || ending == ".bin") return StateFormat::torch;
-  if (ending == ".npz") return StateFormat::npz;
+StateFormat format_of(const std::filesystem::path& path) {
+  if (const auto format = state_format(path)) return *format;
   throw Error(
       fmt::format("{}: the ending {} names no format; expected .safetensors, .npz, or .pt, .pth, .ckpt or .bin of PyTorch",
-                  path.string(), in_quotes(ending)));
+                  path.string(), in_quotes(path.extension().string())));
 }
 
 void require_written_once(std::string_view call, const WrittenState& state) {
@@ -30,6 +25,14 @@ void require_written_once(std::string_view call, const WrittenState& state) {
 }
 
 }  // namespace
+
+std::optional<StateFormat> state_format(const std::filesystem::path& path) {
+  const auto ending = path.extension().string();
+  if (ending == ".safetensors") return StateFormat::safetensors;
+  if (ending == ".pt" || ending == ".pth" || ending == ".ckpt" || ending == ".bin") return StateFormat::torch;
+  if (ending == ".npz") return StateFormat::npz;
+  return std::nullopt;
+}
 
 WrittenState written_state(std::string_view call, const StateDict& tensors) {
   WrittenState state;
@@ -58,7 +61,7 @@ WrittenState written_state(std::string_view call, const std::vector<data::Array>
 }
 
 StateDict load_state(const std::filesystem::path& path) {
-  switch (state_format(path)) {
+  switch (format_of(path)) {
     case StateFormat::safetensors: return load_safetensors(path).tensors;
     case StateFormat::torch: return load_torch(path);
     case StateFormat::npz: return load_npz(path);
@@ -67,7 +70,7 @@ StateDict load_state(const std::filesystem::path& path) {
 }
 
 void save_state(const std::filesystem::path& path, const StateDict& tensors) {
-  switch (state_format(path)) {
+  switch (format_of(path)) {
     case StateFormat::safetensors: return save_safetensors(path, tensors, {{"format", "pt"}});
     case StateFormat::torch: return save_torch(path, tensors);
     case StateFormat::npz: return save_npz(path, tensors);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,10 @@
 #include "clnet/io.h"
 
 namespace clnet::io {
+
+enum class StateFormat : std::uint8_t { safetensors, torch, npz };
+/// The format that a file's ending names; nothing for another ending.
+std::optional<StateFormat> state_format(const std::filesystem::path& path);
 
 /// Takes an array that was read, and its place among the file's.
 using ArraySink = std::function<void(std::size_t place, data::Array array)>;

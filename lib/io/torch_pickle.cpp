@@ -419,6 +419,11 @@ class Tensors {
     if (given.size() < (is_typed ? 7 : 4) || given[0].kind != Kind::storage || given[1].kind != Kind::integer ||
         given[2].kind != Kind::tuple || given[3].kind != Kind::tuple)
       wrong("has other arguments than a storage, an offset, a size and strides");
+    // PyTorch writes it only where it says something: that values are negated or conjugated ones of the storage.
+    const std::size_t metadata = is_typed ? 7 : 6;
+    if (given.size() > metadata && given[metadata].kind != Kind::other &&
+        (given[metadata].kind != Kind::dict || !machine_.items(given[metadata]).empty()))
+      wrong("has metadata, as a negated or conjugated view has");
     PickledTensor out;
     out.name = name;
     out.type = is_typed && given[6].kind == Kind::global && given[6].known == Known::dtype ? given[6].type : given[0].type;

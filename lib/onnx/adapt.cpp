@@ -116,6 +116,22 @@ class Editor {
     return std::nullopt;
   }
 
+  /// The floating type of a weight, also where nodes make it from constants; f32 where that is unknown.
+  ElementType type(std::string_view name, int depth = 0) const {
+    auto type = ElementType::undefined;
+    const auto* node = maker(name);
+    if (const auto* data = constant(name))
+      type = data->type;
+    else if (node && node->op_type == "Cast")
+      type = static_cast<ElementType>(integer_of(*node, "to", 0));
+    else if (const auto* value = node && node->op_type == "ConstantOfShape" ? attribute_of(*node, "value") : nullptr)
+      type = value->tensors.size() == 1 ? value->tensors[0].type : type;
+    else if (node && is_one_of(node->op_type, {"Identity", "Transpose", "Reshape"}) && !node->inputs.empty() &&
+             depth < most_nodes_of_a_weight)
+      return this->type(node->inputs[0], depth + 1);
+    return is_floating(type) ? type : ElementType::f32;
+  }
+
   /// Gives a node's input another tensor, under the old one's name where nothing else reads that.
   std::string replace(NodeInfo& node, std::size_t input, const HostTensor& host) {
     const auto old = node.inputs[input];
@@ -135,9 +151,7 @@ class Editor {
   }
   /// The same with numbers of the old one's type.
   std::string replace(NodeInfo& node, std::size_t input, const Extents& extents, const std::vector<double>& values) {
-    const auto* data = constant(node.inputs[input]);
-    const auto type = data && is_floating(data->type) ? data->type : ElementType::f32;
-    return replace(node, input, HostTensor::of(type, Shape(extents), values));
+    return replace(node, input, HostTensor::of(type(node.inputs[input]), Shape(extents), values));
   }
 
   /// Removes nodes and initializers that nothing reads but that something read before.
@@ -322,9 +336,10 @@ std::vector<std::string> replace_head(ModelFile& file, std::int64_t classes) {
   for (auto* node : head.reshapes)
     if (const auto target = editor.target(*node); target && changed(*target) != *target)
       editor.set_target(*node, changed(*target));
-  if (auto& declared = file.graph.outputs[0].type.shape)
-    for (auto& extent : *declared)
-      if (extent.value == old) extent.value = classes;
+  if (auto& declared = file.graph.outputs[0].type.shape) {
+    const auto last = std::find_if(declared->rbegin(), declared->rend(), [&](const auto& extent) { return extent.value == old; });
+    if (last != declared->rend()) last->value = classes;
+  }
   editor.prune(before);
   return names;
 }

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint64_t largest_model = (std::uint64_t{1} << 31) - 1;  ///< bytes of a protobuf message
 constexpr protozero::pbf_tag_type graph_field = 7, initializer_field = 5, sparse_field = 15;
+constexpr protozero::pbf_tag_type documentation_field = 12, metadata_field = 16;  // of a tensor
 
 HostTensor host_of(const data::Array& array) {
   HostTensor out{type_of(array.dtype), array.shape, std::vector<char>(array.bytes.size())};
@@ -41,18 +42,48 @@ data::Array array_of(const HostTensor& host, std::string_view name) {
 }
 
 /// Other tensors in files beside the model, whose names the new file would have wrong.
+bool has_external_attribute(const std::vector<NodeInfo>& nodes);
+bool has_external_tensor(const Attribute& attribute) {
+  const auto is_external = [](const auto& tensor) { return tensor.external.has_value(); };
+  return std::any_of(attribute.tensors.begin(), attribute.tensors.end(), is_external) ||
+         std::any_of(attribute.graphs.begin(), attribute.graphs.end(), [&](const auto& graph) {
+           return std::any_of(graph->initializers.begin(), graph->initializers.end(), is_external) ||
+                  has_external_attribute(graph->nodes);
+         });
+}
 bool has_external_attribute(const std::vector<NodeInfo>& nodes) {
-  for (const auto& node : nodes)
-    for (const auto& attribute : node.attributes) {
-      for (const auto& tensor : attribute.tensors)
-        if (tensor.external) return true;
-      for (const auto& graph : attribute.graphs) {
-        for (const auto& tensor : graph->initializers)
-          if (tensor.external) return true;
-        if (has_external_attribute(graph->nodes)) return true;
-      }
-    }
-  return false;
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
+    return std::any_of(node.attributes.begin(), node.attributes.end(), has_external_tensor);
+  });
+}
+
+bool has_external_attribute(const ModelFile& file) {
+  return has_external_attribute(file.graph.nodes) ||
+         std::any_of(file.functions.begin(), file.functions.end(), [](const auto& function) {
+           return has_external_attribute(function.nodes) ||
+                  std::any_of(function.default_attributes.begin(), function.default_attributes.end(), has_external_tensor);
+         });
+}
+
+void copy_field(protozero::pbf_reader& reader, protozero::pbf_writer& writer) {
+  switch (reader.wire_type()) {
+    case protozero::pbf_wire_type::varint: return writer.add_uint64(reader.tag(), reader.get_uint64());
+    case protozero::pbf_wire_type::fixed64: return writer.add_fixed64(reader.tag(), reader.get_fixed64());
+    case protozero::pbf_wire_type::fixed32: return writer.add_fixed32(reader.tag(), reader.get_fixed32());
+    default: return writer.add_bytes(reader.tag(), reader.get_view());
+  }
+}
+
+/// A tensor with other values, and with the texts of the one that it replaces.
+std::string rewritten(const HostTensor& host, std::string_view name, protozero::data_view before) {
+  auto out = write_tensor(host, name);
+  protozero::pbf_writer writer(out);
+  for (protozero::pbf_reader reader(before); reader.next();)
+    if (reader.tag() == documentation_field || reader.tag() == metadata_field)
+      copy_field(reader, writer);
+    else
+      reader.skip();
+  return out;
 }
 
 /// The array as the initializer that it replaces.
@@ -88,11 +119,13 @@ std::vector<data::Array> read_initializers(const std::filesystem::path& path) {
 Replaced replace_initializers(const std::filesystem::path& model, const std::vector<data::Array>& arrays,
                               const std::filesystem::path& target) {
   const auto file = read_model(model);
-  if (has_external_attribute(file.graph.nodes))
+  if (has_external_attribute(file))
     throw Unsupported(fmt::format("{}: a node's attribute has its data in another file", file.name));
   Replaced result;
   std::map<std::string_view, const data::Array*> by_name;
-  for (const auto& array : arrays) by_name.emplace(array.name, &array);
+  for (const auto& array : arrays)
+    if (!by_name.emplace(array.name, &array).second)
+      throw Error(fmt::format("{}: tensor {} is given twice", target.string(), in_quotes(array.name)));
   std::map<std::string_view, bool> used;
 
   // Initializers in the file's order; read_model() has them in the same.
@@ -105,21 +138,13 @@ Replaced replace_initializers(const std::filesystem::path& model, const std::vec
     if (found != by_name.end()) {
       ++result.replaced;
       used[data.name] = true;
-      out = write_tensor(as_initializer(*found->second, data), data.name);
+      out = rewritten(as_initializer(*found->second, data), data.name, as_it_is);
     } else {
       ++result.kept;
-      out = data.external ? write_tensor(content_of(data, file.folder, file.name), data.name)
+      out = data.external ? rewritten(content_of(data, file.folder, file.name), data.name, as_it_is)
                           : std::string(as_it_is.data(), as_it_is.size());
     }
     return out;
-  };
-  const auto copy_field = [](protozero::pbf_reader& reader, protozero::pbf_writer& writer) {
-    switch (reader.wire_type()) {
-      case protozero::pbf_wire_type::varint: return writer.add_uint64(reader.tag(), reader.get_uint64());
-      case protozero::pbf_wire_type::fixed64: return writer.add_fixed64(reader.tag(), reader.get_fixed64());
-      case protozero::pbf_wire_type::fixed32: return writer.add_fixed32(reader.tag(), reader.get_fixed32());
-      default: return writer.add_bytes(reader.tag(), reader.get_view());
-    }
   };
   const auto written_graph = [&](protozero::data_view view) {
     std::string out;

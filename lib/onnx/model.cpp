@@ -17,6 +17,7 @@
 #include "lib/onnx/passes.h"
 #include "lib/onnx/program.h"
 #include "lib/onnx/runner.h"
+#include "lib/ops/stand_in.h"
 
 namespace clnet::onnx {
 namespace {
@@ -92,9 +93,9 @@ struct Roles {
 /// What save() wrote about initializers: which are parameters, and which are buffers.
 struct SavedNames {
   std::set<std::string_view> parameters, buffers;
-  bool known = false;  ///< whether it wrote the file: other initializers are constants
+  bool known = false;  ///< whether that holds for the file: other initializers are constants
 
-  explicit SavedNames(const ModelFile& file) {
+  SavedNames(const ModelFile& file, const std::vector<std::string>& fresh) {
     for (const auto& [key, value] : file.metadata) {
       auto* names = key == "clnet.parameters" ? &parameters : key == "clnet.buffers" ? &buffers : nullptr;
       known = known || names;
@@ -104,7 +105,19 @@ struct SavedNames {
         rest.remove_prefix(std::min(end + 1, rest.size()));
       }
     }
+    if (!known) return;
+    // Another program may have renamed them and kept the lists.
+    std::set<std::string_view> present;
+    for (const auto& data : file.graph.initializers) present.insert(data.name);
+    if (std::includes(present.begin(), present.end(), parameters.begin(), parameters.end()) &&
+        std::includes(present.begin(), present.end(), buffers.begin(), buffers.end()))
+      parameters.insert(fresh.begin(), fresh.end());
+    else
+      *this = {};
   }
+
+ private:
+  SavedNames() = default;
 };
 
 Place place_of(const TensorData& data, const std::set<Role>& roles, const SavedNames& saved) {
@@ -212,8 +225,13 @@ struct Model::Loaded {
   std::vector<std::string> fresh;  ///< initializers of a new head
 };
 
-/// A clone has its own.
+/// A clone has its own, and keeps nothing yet.
 struct Model::Held {
+  Held() = default;
+  Held(const Held& other) : parameters(other.parameters), head(other.head), check(other.check) {}
+  Held& operator=(const Held&) = delete;
+  ~Held() = default;
+
   struct Initializer {
     const TensorData* data;
     nn::Parameter parameter;
@@ -231,7 +249,7 @@ Model::Model(std::shared_ptr<Loaded> loaded) : loaded_(std::move(loaded)), held_
   const auto& file = loaded_->file;
   Roles roles;
   roles.add(*loaded_->program);
-  const SavedNames saved(file);
+  const SavedNames saved(file, loaded_->fresh);
   std::map<std::string, std::shared_ptr<Group>> groups;
   Names own;
   std::vector<Placed> all;
@@ -332,7 +350,8 @@ void require_declared_shapes(const ModelFile& file, const std::vector<RunValue>&
     const auto fail = [&](const std::string& reason) {
       throw ShapeError(fmt::format("{}: input {} is {}, {}", file.name, in_quotes(declared.name), to_string(shape), reason));
     };
-    if (std::cmp_not_equal(wanted.size(), shape.rank())) fail(fmt::format("the network wants {} dimensions", wanted.size()));
+    if (std::cmp_not_equal(wanted.size(), shape.rank()))
+      fail(fmt::format("the network wants {} dimension{}", wanted.size(), wanted.size() == 1 ? "" : "s"));
     for (int d = 0; d < shape.rank(); ++d) {
       const auto& dimension = wanted[static_cast<std::size_t>(d)];
       if (dimension.value && *dimension.value >= 0 && *dimension.value != shape[d])
@@ -355,7 +374,31 @@ Device device_of(const std::vector<RunValue>& inputs, const std::vector<nn::Para
 
 }  // namespace
 
-std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
+std::optional<double> Model::multiply_adds() try {
+  std::vector<Value> given;
+  for (const auto& input : loaded_->inputs) {
+    const auto& type = loaded_->file.graph.inputs[given.size()].type;
+    if (input.optional || input.is_optional) {
+      given.emplace_back();
+      continue;
+    }
+    if (input.is_sequence || !type.shape) return std::nullopt;
+    std::vector<std::int64_t> extents;
+    for (const auto& extent : *type.shape) {
+      const auto known = extent.value.value_or(-1);
+      if (known < 0 && !extents.empty()) return std::nullopt;
+      extents.push_back(known < 0 ? 1 : known);
+    }
+    given.emplace_back(ops::stand_in({Shape(extents), dtype_of(type.element)}));
+  }
+  double count = 0;
+  (void)results_of(given, &count);
+  return count;
+} catch (const Error&) {
+  return std::nullopt;  // a run tells the reason
+}
+
+std::vector<Value> Model::results_of(const std::vector<Value>& inputs, double* multiply_adds) {
   const auto& loaded = *loaded_;
   if (!loaded.missing.empty()) {
     const auto& first = loaded.missing.front();
@@ -386,16 +429,19 @@ std::vector<Value> Model::results_of(const std::vector<Value>& inputs) {
     held.emplace(data, std::move(value));
   }
   const DeviceScope scope(device_of(values, parameters));
-  const bool is_saved = capturing() && capturing()->keeps_values;  // a file has the weights themselves
+  // A file that save() writes has the weights themselves.
+  const bool is_saved = capturing() && capturing()->keeps_values;
+  const bool keeps_weights = loaded.options.passes && !training() && !multiply_adds && !is_saved;
   Runner runner(held, *loaded.constants,
-                {.training = training(),
+                {.training = training() && !multiply_adds,
                  .f64_as_f32 = loaded.options.f64_as_f32,
-                 .may_read = capturing() == nullptr,
-                 .weights = training() || !loaded.options.passes || is_saved ? nullptr : held_->weights.get(),
+                 .may_read = capturing() == nullptr && !multiply_adds,
+                 .weights = keeps_weights ? held_->weights.get() : nullptr,
+                 .multiply_adds = multiply_adds,
                  .freeze_statistics = loaded.options.freeze_statistics,
                  .check = held_->check});
   std::vector<Value> out;
-  for (const auto& value : runner.run(training() ? *loaded.program : *loaded.for_inference, values))
+  for (const auto& value : runner.run(training() || multiply_adds ? *loaded.program : *loaded.for_inference, values))
     out.push_back(value_of(value));
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "lib/base/input_file.h"
 #include "lib/base/readable.h"
+#include "lib/graph/autocast.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/scope.h"
 #include "lib/onnx/fold.h"
@@ -26,6 +27,33 @@ void evaluate(const std::vector<RunValue>& values) {
   for (const auto& value : values)
     if (!value.is_sequence() && value.is_there() && !value.host()) pending.push_back(value.tensor());
   if (!pending.empty()) eval(pending);
+}
+
+/// Of a convolution, a matrix product, an attention or a recurrence; 0 of another node.
+double multiply_adds_of(const Instruction& instruction, const std::vector<RunValue>& inputs, const RunValue& output) {
+  const auto& op = instruction.node->op_type;
+  const auto is_there = [&](std::size_t i) { return i < inputs.size() && inputs[i].is_there() && !inputs[i].is_sequence(); };
+  const auto numel = [](const RunValue& value) { return static_cast<double>(value.shape().numel()); };
+  if (!instruction.op || !is_there(0) || !is_there(1) || !output.is_there() || output.is_sequence()) return 0;
+  if (op == "Conv" || op == "ConvInteger" || op == "QLinearConv") {
+    const std::size_t weight = op == "QLinearConv" ? 3 : 1;
+    if (!is_there(weight) || numel(inputs[weight]) == 0) return 0;
+    return numel(output) * numel(inputs[weight]) / static_cast<double>(inputs[weight].shape()[0]);
+  }
+  const auto& shape = inputs[0].shape();
+  if (op == "ConvTranspose" && numel(inputs[0]) > 0)
+    return numel(inputs[0]) * numel(inputs[1]) / static_cast<double>(inputs[1].shape()[0]);
+  if (shape.rank() < 1) return 0;
+  if (is_there(2) && (op == "LSTM" || op == "GRU" || op == "RNN") && shape[-1] > 0)
+    return numel(inputs[0]) / static_cast<double>(shape[-1]) * (numel(inputs[1]) + numel(inputs[2]));
+  if (op == "Attention" && shape.rank() > 2) {
+    const auto keys = inputs[1].shape()[-2] + (is_there(4) ? inputs[4].shape()[-2] : 0);
+    return static_cast<double>(keys) * (numel(inputs[0]) + numel(output));
+  }
+  // The first matrix has a row, or a column, for each row of the output.
+  if (op == "Gemm") return numel(inputs[0]) * static_cast<double>(output.shape()[-1]);
+  if (op == "MatMul" || op == "MatMulInteger" || op == "QLinearMatMul") return numel(output) * static_cast<double>(shape[-1]);
+  return 0;
 }
 
 }  // namespace
@@ -66,11 +94,13 @@ std::vector<RunValue> Constants::of(const Instruction& instruction, const std::f
   {
     const std::lock_guard lock(mutex_);
     if (kept_ + bytes > most_kept) return outputs;
-    kept_ += bytes;
   }
   evaluate(outputs);
   const std::lock_guard lock(mutex_);
-  return here_now().results.try_emplace(&instruction, std::move(outputs)).first->second;
+  // Another thread may have kept its own meanwhile.
+  const auto [kept, is_new] = here_now().results.try_emplace(&instruction, std::move(outputs));
+  if (is_new) kept_ += bytes;
+  return kept->second;
 }
 
 std::vector<RunValue> WeightValues::of(const Instruction& instruction, std::size_t key, const std::vector<RunValue>& sources,
@@ -103,6 +133,12 @@ std::vector<RunValue> WeightValues::of(const Instruction& instruction, std::size
   const std::lock_guard lock(mutex_);
   entries_[{&instruction, key}] = {std::move(tensors), results};
   return results;
+}
+
+// What is kept has the types that the nodes give: a scope that casts has others.
+Runner::Runner(const Held& held, Constants& constants, RunOptions options)
+    : held_(held), constants_(constants), options_(std::move(options)), keeps_(!autocasting()) {
+  if (!keeps_) options_.weights = nullptr;
 }
 
 std::vector<RunValue> Runner::run(const Program& program, std::span<const RunValue> inputs) {
@@ -203,7 +239,7 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
         return std::move(*results);
       };
       // A Constant node may give a parameter.
-      if (constant && instruction.kept && instruction.op->name != "Constant")
+      if (constant && keeps_ && instruction.kept && instruction.op->name != "Constant")
         outputs = constants_.of(instruction, compute);
       else if (makes_weights(instruction, inputs))
         outputs = options_.weights->of(instruction, 0, inputs, [&](const std::vector<RunValue>& weights) {
@@ -216,6 +252,7 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
     error.place(where);
     throw;
   }
+  if (options_.multiply_adds && !outputs.empty()) *options_.multiply_adds += multiply_adds_of(instruction, inputs, outputs[0]);
   for (std::size_t i = 0; i < instruction.outputs.size(); ++i) {
     const auto slot = instruction.outputs[i];
     if (slot >= 0 && i < outputs.size()) frame.values[static_cast<std::size_t>(slot)] = std::move(outputs[i]);

@@ -75,6 +75,7 @@ struct RunOptions {
   bool f64_as_f32 = false;
   bool may_read = true;             ///< whether data may be evaluated on the way
   WeightValues* weights = nullptr;  ///< null: what is made of weights is not kept
+  double* multiply_adds = nullptr;  ///< takes those of the nodes; null: they are not counted
   bool freeze_statistics = false;   ///< batch norm normalizes by its statistics in training, too
   /// Called before each node and each turn of a loop; throws to end the run.
   std::function<void()> check = [] {};
@@ -85,8 +86,7 @@ class Runner {
   /// Initializers that the module holds: by the file's own pointer.
   using Held = std::map<const TensorData*, RunValue>;
 
-  Runner(const Held& held, Constants& constants, RunOptions options)
-      : held_(held), constants_(constants), options_(std::move(options)) {}
+  Runner(const Held& held, Constants& constants, RunOptions options);
 
   std::vector<RunValue> run(const Program& program, std::span<const RunValue> inputs);
   /// The graph of an attribute of the running node. It reads values of the graph around it.
@@ -136,6 +136,7 @@ class Runner {
   const Held& held_;
   Constants& constants_;
   RunOptions options_;
+  const bool keeps_;        ///< whether what is made of constants and weights is kept for further runs
   Frame* frame_ = nullptr;  ///< the running one
   int depth_ = 0;
 };

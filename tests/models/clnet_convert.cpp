@@ -81,6 +81,8 @@ TEST_CASE("clnet-convert: weights go through all formats and stay the same") {
                 {"a.pt", "bad.onnx", "--into", "model.onnx", "--rename", "model.fc.weight=kept"});
   place.refused("\"w\" is float16, the model's initializer float",
                 {"a.pt", "bad.onnx", "--into", "model.onnx", "--rename", "model.fc.weight=w", "--dtype", "f16"});
+  place.refused("tensor \"w\" is given twice",
+                {"a.pt", "bad.onnx", "--into", "model.onnx", "--rename", "model.fc.weight=w", "--rename", "model.steps=w"});
   place.refused("no tensor has the name of an initializer", {"a.pt", "bad.onnx", "--into", "model.onnx"});
   place.refused("--into names the ONNX file that takes them", {"a.pt", "bad.onnx"});
   place.refused("--into writes an ONNX file", {"a.pt", "bad.npz", "--into", "model.onnx"});

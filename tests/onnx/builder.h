@@ -68,7 +68,9 @@ class Builder {
   Builder& input(const std::string& name, Type type = Type::f32, const std::vector<std::int64_t>& extents = {}) {
     return value(11, name, type, extents);
   }
-  Builder& output(const std::string& name, Type type = Type::f32) { return value(12, name, type, {}); }
+  Builder& output(const std::string& name, Type type = Type::f32, const std::vector<std::int64_t>& extents = {}) {
+    return value(12, name, type, extents);
+  }
 
   const std::string& graph() const { return graph_; }
   std::string model(std::int64_t opset = 18) const {

@@ -383,6 +383,35 @@ TEST_CASE("what is made of untrained weights follows them, also under compile()"
   check();
 }
 
+TEST_CASE("what is kept of weights and constants is as the nodes give it, whichever Autocast was first") {
+  // 1 + 2^-10 is no bf16.
+  Builder b;
+  b.initializer("w", {2, 2}, {1.0009765625, 0, 0, 1}).initializer("one", {1, 1}, {1});
+  b.initializer("shape", {2}, {1, 1}, Type::i64).input("x").output("y");
+  b.node("MatMul", {"w", "w"}, {"square"}).node("MatMul", {"x", "square"}, {"of_weights"});
+  b.node("ConstantOfShape", {"shape"}, {"zero"}).node("Expand", {"one", "shape"}, {"c"});
+  b.node("Add", {"c", "zero"}, {"d"}).node("MatMul", {"d", "d"}, {"of_constants"});
+  b.node("Mul", {"of_weights", "of_constants"}, {"y"});
+  const Tensor x = ones({1, 2});
+  const double exact = 1.0009765625 * 1.0009765625;
+  for (const bool narrow_first : {true, false}) {
+    auto model = with_passes(b, true);
+    model.freeze();
+    auto compiled = compile([&](const Tensor& in) { return cast(model(in), Dtype::f32); });
+    const auto check = [&](bool narrow) {
+      const Autocast scope(narrow ? Dtype::bf16 : Dtype::f32);
+      const double wanted = narrow ? 1 : exact;
+      for (int i = 0; i < 2; ++i) {
+        CHECK(cast(model(x), Dtype::f32).to_vector<double>()[0] == Approx(wanted).epsilon(1e-6));
+        CHECK(compiled(x).to_vector<double>()[0] == Approx(wanted).epsilon(1e-6));
+      }
+    };
+    check(narrow_first);
+    check(!narrow_first);
+    check(narrow_first);
+  }
+}
+
 TEST_CASE("a constant index is a part of the tensor") {
   Builder b;
   b.initializer("index", {}, {-1}, Type::i64).input("x").output("y");

@@ -321,3 +321,23 @@ TEST_CASE("files of optional values have a tensor, a sequence or nothing") {
   CHECK_FALSE(file(1, 0, {}).tensor.defined());
   CHECK_THROWS_WITH(file(4, 6, {}), Catch::Contains("the optional value is neither a tensor nor a sequence of such"));
 }
+
+TEST_CASE("multiply-adds are counted where all extents are known") {
+  Builder b;
+  b.initializer("w", {4, 1, 3, 3}, std::vector<double>(36, 1)).initializer("v", {5, 36}, std::vector<double>(180, 1));
+  b.initializer("flat", {2}, {0, 36}, Type::i64).input("x", Type::f32, {-1, 2, 5, 5}).output("y");
+  b.node("Conv", {"x", "w"}, {"c"}, {attribute("group", std::int64_t{2})}).node("Relu", {"c"}, {"r"});
+  b.node("Reshape", {"r", "flat"}, {"f"}).node("Gemm", {"f", "v"}, {"y"}, {attribute("transB", std::int64_t{1})});
+  CHECK(loaded(b, 18).multiply_adds() == 4 * 9 * 9 + 5 * 36);
+  Builder recurrent;  // 4 steps of a batch of 1, 2 features, 3 states
+  recurrent.initializer("w", {1, 9, 2}, std::vector<double>(18, 1)).initializer("r", {1, 9, 3}, std::vector<double>(27, 1));
+  recurrent.input("x", Type::f32, {4, 1, 2}).output("y");
+  recurrent.node("GRU", {"x", "w", "r"}, {"y"}, {attribute("hidden_size", std::int64_t{3})});
+  CHECK(loaded(recurrent, 18).multiply_adds() == 4 * (18 + 27));
+  Builder open;
+  open.input("x", Type::f32, {-1, -1}).output("y").node("MatMul", {"x", "x"}, {"y"});
+  CHECK_FALSE(loaded(open, 18).multiply_adds());
+  Builder depends;
+  depends.input("x", Type::f32, {2, 2}).output("y").node("NonZero", {"x"}, {"y"});
+  CHECK_FALSE(loaded(depends, 18).multiply_adds());
+}

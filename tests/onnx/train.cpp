@@ -127,6 +127,44 @@ TEST_CASE("a head's weight may be made by other nodes, and a norm may follow it"
   CHECK(model(ones({2, 3})).shape() == Shape{2, 4});
 }
 
+TEST_CASE("a fresh head has the type of the weight, also where nodes turn it") {
+  for (const auto type : {Type::f16, Type::f64}) {
+    Builder b;
+    b.initializer("w", {2, 3}, {1, 2, 3, 4, 5, 6}, type).input("x", type, {-1, 3}).output("y", type);
+    b.node("Transpose", {"w"}, {"turned"}).node("Identity", {"turned"}, {"same"}).node("MatMul", {"x", "same"}, {"y"});
+    auto model = read(b, {.replace_head = 4});
+    const auto dtype = type == Type::f16 ? Dtype::f16 : Dtype::f64;
+    CHECK(model.parameter(model.head().at(0)).dtype() == dtype);
+    if (dtype == Dtype::f16) CHECK(model(ones({2, 3}, dtype)).shape() == Shape{2, 4});
+  }
+}
+
+TEST_CASE("a fresh head changes the declared classes, not a batch of the same extent") {
+  Builder b;
+  b.initializer("w", {2, 5}, std::vector<double>(10, 1)).input("x", Type::f32, {5, 2}).output("y", Type::f32, {5, 5});
+  b.node("MatMul", {"x", "w"}, {"y"});
+  CHECK(read(b, {.replace_head = 3}).outputs()[0].extents == std::vector<std::string>{"5", "3"});
+}
+
+TEST_CASE("lists of parameters hold only for a file that has all of them") {
+  const auto with_lists = [](const std::string& parameters) {
+    auto bytes = product().model(13);
+    std::string entry;
+    protozero::pbf_writer writer(entry);
+    writer.add_string(1, "clnet.parameters");
+    writer.add_string(2, parameters);
+    protozero::pbf_writer(bytes).add_message(14, entry);
+    return bytes;
+  };
+  const Folder folder;
+  const auto names = [&](const std::string& parameters, std::int64_t head = 0) {
+    return names_of(onnx::load(folder.write("model.onnx", with_lists(parameters)), {.replace_head = head}));
+  };
+  CHECK(names("fc.weight") == std::vector<std::string>{"fc.weight"});
+  CHECK(names("fc.weight", 4) == std::vector<std::string>{"fc.weight", "fc.bias"});
+  CHECK(names("renamed\nfc.weight") == std::vector<std::string>{"fc.weight", "fc.bias"});
+}
+
 TEST_CASE("inputs with values in the file go with these") {
   Builder b;
   b.initializer("extents", {2}, {3, 2}, Type::i64).initializer("c", {2}, {5, 6});

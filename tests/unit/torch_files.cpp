@@ -283,6 +283,13 @@ TEST_CASE("tensors that do not fit their storage are refused") {
   CHECK_THAT(fault(storage(2, "FloatStorage", "1"), {}), Contains("\"archive/data/1\" are not in the archive"));
   CHECK_THAT(fault(storage(2, "FloatStorage", "../data.pkl"), {}), Contains("are not in the archive"));
   CHECK_THAT(fault("N", {}), Contains("other arguments than a storage"));
+  const auto with_metadata = [&](const std::string& metadata) {
+    auto of = tensor(storage(2));
+    return faults.of_pickle(dict(text("w") + of.insert(of.size() - 2, metadata)));
+  };
+  CHECK(with_metadata("N") == "1 tensors");
+  CHECK(with_metadata("}") == "1 tensors");
+  CHECK_THAT(with_metadata(dict(text("neg") + "\x88")), Contains("tensor \"w\" has metadata, as a negated"));
   CHECK_THAT(faults.of_pickle(dict(text("a.b") + tensor(storage(2)) + text("a") + dict(text("b") + tensor(storage(2))))),
              Contains("has the tensor \"a.b\" twice"));
 }

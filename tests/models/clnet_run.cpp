@@ -1,0 +1,47 @@
+// clnet-run: its output, and one line for all that it refuses.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "clnet/io.h"
+#include "tests/models/process.h"
+#include "tests/onnx/builder.h"
+#include "tests/paths.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet::test;
+using namespace clnet;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+TEST_CASE("clnet-run: rows, files of outputs, multiply-adds, and inputs given twice") {
+  const Folder folder;
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), CLNET_RUN);
+    return Process(folder.path(), std::move(arguments)).wait();
+  };
+  folder.write("model.onnx", Builder()
+                                 .input("x", Type::f32, {-1, 2})
+                                 .initializer("w", {2, 3}, {1, 2, 3, 6, 5, 4})
+                                 .node("MatMul", {"x", "w"}, {"y"})
+                                 .output("y")
+                                 .model());
+  folder.write("sequence.onnx",
+               Builder().input("x", Type::f32, {-1, 2}).node("SequenceConstruct", {"x", "x"}, {"y"}).output("y").model());
+  io::save_npy(folder / "x.npy", Tensor::from({1.0F, 0.0F, 0.0F, 1.0F}, {2, 2}));
+  const auto found = run({"model.onnx", "x.npy", "--top", "1", "--output-dir", "out", "--format", "npy"});
+  INFO(found.err);
+  CHECK(found.code == 0);
+  CHECK_THAT(found.out, StartsWith("y: float [2, 3]\n  row 0:\n    3.0000  2\n  row 1:\n    6.0000  0\nfirst run "));
+  CHECK(io::load_npy(folder / "out/output_0.npy").to_vector<float>() == std::vector<float>{1, 2, 3, 6, 5, 4});
+  CHECK_THAT(run({"model.onnx", "--info"}).out, Contains("\n6 multiply-adds in "));
+  const auto refused = [&](const std::string& reason, const std::vector<std::string>& arguments) {
+    const auto outcome = run(arguments);
+    CHECK(outcome.code > 0);
+    CHECK_THAT(outcome.err, StartsWith("clnet-run: ") && Contains(reason));
+    CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  };
+  refused("x.npy: input x is given twice", {"model.onnx", "x=x.npy", "x=x.npy"});
+  refused("output y is a sequence, which only pb holds", {"sequence.onnx", "x.npy", "--output-dir", "out", "--format", "npy"});
+}
