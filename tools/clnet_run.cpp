@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -20,6 +19,7 @@
 #include "clnet/version.h"
 #include "tools/help.h"
 #include "tools/onnx_cases.h"
+#include "tools/onnx_extent.h"
 #include "tools/options_fault.h"
 #include "tools/output.h"
 #include "tools/run_profile.h"
@@ -116,11 +116,9 @@ Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, 
         fmt::format("{}: an image for input {}, which has {} dimensions instead of 4", path, input.name, input.extents.size()));
   const bool channels_last = options.layout == "nhwc";
   const auto extent = [&](std::size_t dim) -> std::int64_t {
-    const auto& text = input.extents[dim];
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; }) &&
-                   text.size() < 10
-               ? std::stoll(text)
-               : 0;
+    constexpr std::int64_t most = 999'999'999;  // more counts as open
+    const auto number = clnet::tools::number_of(input.extents[dim]);
+    return number <= most ? number : 0;
   };
   const auto channels = extent(channels_last ? 3 : 1);
   if (channels != 0 && channels != 1 && channels != 3)

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -12,18 +11,12 @@
 #include "clnet/error.h"
 #include "clnet/models.h"
 #include "clnet/ops.h"
+#include "tools/onnx_extent.h"
 
 namespace clnet::tools {
 namespace {
 
 constexpr std::int64_t largest_side = 65536;
-
-/// 0: open.
-std::int64_t number_of(const std::string& extent) {
-  std::int64_t value = 0;
-  const auto [end, code] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
-  return code == std::errc() && end == extent.data() + extent.size() && value > 0 ? value : 0;
-}
 
 /// With the softmax of the file, or without for the loss.
 onnx::Model loaded(const TrainOptions& o, bool logits = true) {
@@ -179,16 +172,7 @@ void OnnxClassifier::write(const TrainOptions& o) {
     case Layout::grey: example = zeros({one, image_[1], image_[2]}); break;
     case Layout::flat: example = zeros({one, image_.numel()}); break;
   }
-  // Inputs that the file has values of stay at these.
-  const auto& inputs = whole.inputs();
-  const auto function = [&](const std::vector<Tensor>& given) {
-    std::vector<Tensor> all(inputs.size());
-    all[input_] = given[0];
-    return whole.run(all);
-  };
-  onnx::SaveOptions options{.input_names = {inputs[input_].name}};
-  for (const auto& output : whole.outputs()) options.output_names.push_back(output.name);
-  onnx::save(function, {as_input(example)}, o.export_file, options, &whole);
+  onnx::save(whole, {as_input(example)}, o.export_file);
 }
 
 void export_model(const TrainOptions& o, nn::Module& model, const Shape& sample) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -126,7 +127,7 @@ Replaced replace_initializers(const std::filesystem::path& model, const std::vec
   for (const auto& array : arrays)
     if (!by_name.emplace(array.name, &array).second)
       throw Error(fmt::format("{}: tensor {} is given twice", target.string(), in_quotes(array.name)));
-  std::map<std::string_view, bool> used;
+  std::set<std::string_view> used;
 
   // Initializers in the file's order; read_model() has them in the same.
   auto initializer = file.graph.initializers.begin();
@@ -137,7 +138,7 @@ Replaced replace_initializers(const std::filesystem::path& model, const std::vec
     std::string out;
     if (found != by_name.end()) {
       ++result.replaced;
-      used[data.name] = true;
+      used.insert(data.name);
       out = rewritten(as_initializer(*found->second, data), data.name, as_it_is);
     } else {
       ++result.kept;

@@ -131,6 +131,7 @@ void fuse_matches(Program& program) {
       const auto& last = program.instructions[i];
       fused.node = last.node;
       fused.opset = last.opset;
+      fused.place = last.place;
       fused.op = last.op;
       fused.inputs = std::move(found->second.inputs);
       fused.outputs = last.outputs;

@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/input_file.h"
+#include "lib/base/readable.h"
 #include "lib/onnx/passes.h"
 
 namespace clnet::onnx {
@@ -111,6 +112,9 @@ class Resolver {
       added.node = &node;
       added.opset = opset_of(node.domain, opsets);
       if (added.opset < 0) fail(fmt::format("has {}, but the file imports no operator set of ONNX", where()));
+      added.place = node.name.empty()
+                        ? fmt::format("{} of opset {}", readable(node.op_type), added.opset)
+                        : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), added.opset);
       for (const auto input : node.inputs) {
         auto slot = input.empty() ? -1 : scope.find(input);
         if (!input.empty() && slot < 0)

@@ -25,6 +25,7 @@ struct Program;
 struct Instruction {
   const NodeInfo* node = nullptr;
   std::int64_t opset = 0;
+  std::string place;                        ///< for errors and traces: "conv1 (Conv of opset 17)"
   const Operator* op = nullptr;             ///< null: a function of the file, or not supported
   std::shared_ptr<const Program> function;  ///< the function's body
   const FunctionInfo* definition = nullptr;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "lib/base/input_file.h"
-#include "lib/base/readable.h"
 #include "lib/graph/autocast.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/scope.h"
@@ -206,11 +205,8 @@ bool Runner::run_fused(Frame& frame, const Instruction& instruction) {
 void Runner::run(Frame& frame, const Instruction& instruction) {
   options_.check();
   const auto& node = *instruction.node;
-  const auto where = node.name.empty()
-                         ? fmt::format("{} of opset {}", readable(node.op_type), instruction.opset)
-                         : fmt::format("{} ({} of opset {})", readable(node.name), readable(node.op_type), instruction.opset);
   // Traces and memory reports tell the node.
-  const InScope scope(where);
+  const InScope scope(instruction.place);
   if (instruction.fusion && !run_fused(frame, instruction)) {
     for (const auto& part : instruction.fusion->parts) run(frame, part);
     for (const auto slot : instruction.ends) frame.values[static_cast<std::size_t>(slot)] = {};
@@ -249,7 +245,7 @@ void Runner::run(Frame& frame, const Instruction& instruction) {
         outputs = compute();
     }
   } catch (Error& error) {
-    error.place(where);
+    error.place(instruction.place);
     throw;
   }
   if (options_.multiply_adds && !outputs.empty()) *options_.multiply_adds += multiply_adds_of(instruction, inputs, outputs[0]);
