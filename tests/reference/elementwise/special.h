@@ -30,7 +30,9 @@ inline double polygamma(double order, double x) {
   if (std::isinf(x)) return x > 0 ? sign * 0.0 : std::numeric_limits<double>::quiet_NaN();
   double sum = 0;
   for (; x < 30; ++x) sum += std::pow(x, -s);
-  const double tail = std::pow(x, -s) * (x / (s - 1) + 0.5 + s / (12 * x) - s * (s + 1) * (s + 2) / (720 * x * x * x));
+  const double second = s * (s + 1) * (s + 2) / (x * x * x), third = second * (s + 3) * (s + 4) / (x * x),
+               fourth = third * (s + 5) * (s + 6) / (x * x);
+  const double tail = std::pow(x, -s) * (x / (s - 1) + 0.5 + s / (12 * x) - second / 720 + third / 30240 - fourth / 1209600);
   return sign * std::tgamma(s) * (sum + tail);
 }
 
