@@ -20,6 +20,7 @@
 #include "clnet/onnx.h"
 #include "clnet/ops.h"
 #include "clnet/optim.h"
+#include "clnet/parallel.h"
 #include "clnet/shape.h"
 #include "clnet/tensor.h"
 #include "clnet/train.h"

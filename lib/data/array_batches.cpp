@@ -34,7 +34,9 @@ class ArrayBatches : public BatchMaker {
   std::optional<Claim> claim(const Stopping&) override {
     auto indices = order_.next();
     if (indices.empty()) return std::nullopt;
-    return Claim{.indices = std::move(indices), .samples = {}, .state = {}};
+    Claim claim{.indices = std::move(indices), .samples = {}, .state = {}};
+    claim.keep(options_.share);
+    return claim;
   }
 
   Batch make(Claim claim, const Stopping& stopping) const override {

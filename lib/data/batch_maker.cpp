@@ -44,7 +44,9 @@ class SampleBatches : public BatchMaker {
   std::optional<Claim> claim(const Stopping&) override {
     auto indices = order_.next();
     if (indices.empty()) return std::nullopt;
-    return Claim{.indices = std::move(indices), .samples = {}, .state = {}};
+    Claim claim{.indices = std::move(indices), .samples = {}, .state = {}};
+    claim.keep(options_.share);
+    return claim;
   }
 
   Batch make(Claim claim, const Stopping& stopping) const override {
@@ -88,6 +90,7 @@ class StreamBatches : public BatchMaker {
     } catch (...) {
       rethrow_of(fmt::format("the stream's state() behind {} samples", at_));
     }
+    claim.keep(options_.share);
     return claim;
   }
 
@@ -96,9 +99,7 @@ class StreamBatches : public BatchMaker {
     const DeviceScope scope(device_);
     const auto last = claim.first + static_cast<std::int64_t>(claim.samples.size()) - 1;
     const auto names = span_of(fmt::format("sample {} of the stream", claim.first), fmt::format("sample {}", last));
-    auto batch = uploaded(collated(std::move(claim.samples), options_.collate, names), device_);
-    batch.stream_state = std::move(claim.state);
-    return batch;
+    return uploaded(collated(std::move(claim.samples), options_.collate, names), device_);
   }
 
  private:
@@ -148,6 +149,20 @@ Tensor uploaded(Array array, const Device& device) {
 }
 
 }  // namespace
+
+void Claim::keep(const std::optional<Share>& share) {
+  const auto all = static_cast<std::int64_t>(std::max(indices.size(), samples.size()));
+  rows = share ? rows_of(*share, all) : Rows{0, all, all};
+  if (!share) return;
+  const auto part = [&](auto& list) {
+    if (list.empty()) return;
+    list.erase(list.begin() + rows.first + rows.count, list.end());
+    list.erase(list.begin(), list.begin() + rows.first);
+  };
+  part(indices);
+  part(samples);
+  first += rows.first;
+}
 
 void rethrow_of(const std::string& name) {
   try {

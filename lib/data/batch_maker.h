@@ -19,6 +19,10 @@ struct Claim {
   std::vector<Example> samples;
   std::int64_t first = 0;  ///< number of the first sample of a stream in its epoch
   std::optional<std::string> state;
+  Rows rows = {};
+
+  /// Keeps the samples of a share of this batch.
+  void keep(const std::optional<Share>& share);
 };
 
 class BatchMaker {
@@ -26,7 +30,7 @@ class BatchMaker {
   virtual ~BatchMaker() = default;
   /// One call at a time; none at the epoch's end.
   virtual std::optional<Claim> claim(const Stopping& stopping) = 0;
-  /// Several threads at once. Throws Abandoned when `stopping` is set on the way.
+  /// Of a claim with samples. Several threads at once. Throws Abandoned when `stopping` is set on the way.
   virtual Batch make(Claim claim, const Stopping& stopping) const = 0;
 };
 

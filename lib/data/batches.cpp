@@ -25,7 +25,7 @@ class Batches::Iterator::Loader {
   Loader(const Dataset& dataset, const BatchOptions& options)
       : maker_(make_batch_maker(dataset, options, Device::current())),
         workers_({[this](const Stopping& stopping) { return maker_->claim(stopping); },
-                  [this](Claim claim, const Stopping& stopping) { return maker_->make(std::move(claim), stopping); }},
+                  [this](Claim claim, const Stopping& stopping) { return made(std::move(claim), stopping); }},
                  Device::current().info().thread_safe ? options.workers : 0, options.prefetch) {
     advance();
   }
@@ -39,6 +39,15 @@ class Batches::Iterator::Loader {
   }
 
  private:
+  Batch made(Claim claim, const Stopping& stopping) const {
+    const auto rows = claim.rows;
+    auto state = std::move(claim.state);
+    Batch batch = rows.count == 0 ? Batch() : maker_->make(std::move(claim), stopping);
+    batch.rows = rows;
+    batch.stream_state = std::move(state);
+    return batch;
+  }
+
   const std::unique_ptr<BatchMaker> maker_;
   std::optional<Batch> current_;
   OrderedWorkers<Claim, Batch> workers_;  ///< last: its threads use the maker
@@ -90,6 +99,7 @@ Batches::Batches(const Dataset& dataset, BatchOptions options) : dataset_(&datas
       }
     };
   if (options_.stream_state && !is_stream) throw Error("batches: stream_state is for streams, and this dataset has a size");
+  if (options_.share) (void)rows_of(*options_.share, 0);
   if (const auto* arrays = dynamic_cast<const ArrayDataset*>(&dataset)) {
     validate(*arrays);
     validate(options_.augmentation, *arrays);

@@ -18,6 +18,7 @@
 #include "lib/exec/partitions.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/slot.h"
+#include "lib/graph/slot_scope.h"
 
 namespace clnet {
 
@@ -29,6 +30,8 @@ struct Switches {
   std::string options = exec::Options::now().key();
   /// Where the graph's constants come to be, which keep it alive.
   const ocl::Context* device = ocl::chosen_device().get();
+  /// Graphs read and change the slots of one replica.
+  std::uint64_t slots = slots_here();
   bool operator==(const Switches&) const = default;
 };
 

@@ -66,7 +66,7 @@ void reorder(std::vector<KVCache>& caches, const Tensor& rows) {
   std::vector<std::pair<Parameter, Tensor>> changes;
   for (const auto& cache : caches)
     for (const auto& part : {cache.k, cache.v}) {
-      slot_of(part)->held = true;
+      own_slot_of(part)->held = true;
       changes.emplace_back(part, index_select(part, 0, rows));
     }
   prepare_to_set(changes);
@@ -278,7 +278,7 @@ Tensor MultiheadAttention::next(const Tensor& x, KVCache& cache) {
   if (bias_k_ || options_.add_zero_attn)
     throw Error(fmt::format("{}: step() is for attention without add_bias_kv and add_zero_attn", attention_name));
   // The cache is the caller's, who sets it anew for each text.
-  slot_of(cache.k)->held = slot_of(cache.v)->held = true;
+  own_slot_of(cache.k)->held = own_slot_of(cache.v)->held = true;
   const int batch_dim = options_.batch_first ? 0 : 1;
   const Shape room = cache.k.value().shape();
   if (x.rank() != 3 || x.size(2) != embed_dim_ || room[1] != heads_ || room[3] * heads_ != embed_dim_ ||

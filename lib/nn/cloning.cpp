@@ -74,7 +74,7 @@ void Module::finish_clones(Clones& copied) {
   std::unordered_map<const Slot*, long> slot_handles;
   for (auto& made : all) {
     made.handles = made.copy->handles;
-    made.copy->each_own([&](const Parameter& own) { slot_handles[slot_of(own).get()] = slot_of(own)->handles; });
+    made.copy->each_own([&](const Parameter& own) { slot_handles[own_slot_of(own).get()] = own_slot_of(own)->handles; });
   }
   // What child() calls holds handles, too, as many in the copies as in the originals; none of them is a member of the model.
   for (auto open = all; !open.empty(); open = new_ones())
@@ -82,13 +82,13 @@ void Module::finish_clones(Clones& copied) {
 
   // How often models refer to a slot, beside the handles of parameters.
   std::unordered_map<const Slot*, long> slots;
-  for (const auto& made : all) made.copy->each_own([&](const Parameter& own) { ++slots[slot_of(own).get()]; });
+  for (const auto& made : all) made.copy->each_own([&](const Parameter& own) { ++slots[own_slot_of(own).get()]; });
   for (const auto& made : all) {
     const long of_layers = made.copy->handles - made.handles;
     if (made.original->handles <= of_layers || made.handles > 0) continue;
     for (const auto* list : {&made.copy->parameters, &made.copy->buffers, &made.copy->unsaved})
       for (const auto& [name, own] : *list)
-        if (slot_handles[slot_of(own).get()] == slots[slot_of(own).get()])
+        if (slot_handles[own_slot_of(own).get()] == slots[own_slot_of(own).get()])
           throw Error(
               fmt::format("clone: child '{}' is held by pointer, or by a handle outside of the module, so that the copy might "
                           "not use its own '{}'; hold layers as members and drop other handles",

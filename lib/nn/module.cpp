@@ -284,19 +284,19 @@ Parameter Module::add_buffer(const std::string& name, const Tensor& value, bool 
   if (saved) return add_buffer(name, Parameter(value));
   state_->require_free_of_dots(name);
   const Parameter buffer(value);
-  slot_of(buffer)->held = true;
+  own_slot_of(buffer)->held = true;
   return state_->unsaved.emplace_back(name, buffer).second;
 }
 
 Parameter Module::add_parameter(const std::string& name, const Parameter& shared) {
   state_->require_free_of_dots(name);
-  slot_of(shared)->held = true;
+  own_slot_of(shared)->held = true;
   return state_->parameters.emplace_back(name, shared).second;
 }
 
 Parameter Module::add_buffer(const std::string& name, const Parameter& shared) {
   state_->require_free_of_dots(name);
-  slot_of(shared)->held = true;
+  own_slot_of(shared)->held = true;
   return state_->buffers.emplace_back(name, shared).second;
 }
 

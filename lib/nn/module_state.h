@@ -264,7 +264,7 @@ struct Module::State {
     NamedParameters result;
     std::unordered_set<const Slot*> seen;
     visit("", [&](const auto& name, const auto& parameter, Kind kind) {
-      if ((kind != Kind::parameter) == buffers_wanted && seen.insert(slot_of(parameter).get()).second)
+      if ((kind != Kind::parameter) == buffers_wanted && seen.insert(own_slot_of(parameter).get()).second)
         result.emplace_back(name, parameter);
     });
     return result;

@@ -97,9 +97,10 @@ Parameter::~Parameter() { --slot_->handles; }
 
 Tensor Parameter::value() const {
   if (!slot_->held && !slot_->frozen) warn_if_in_forward();
-  if (auto* capture = capturing()) return capture->value_of(slot_);
+  const auto& slot = slot_here(slot_);
+  if (auto* capture = capturing()) return capture->value_of(slot);
   exec::apply_overdue();
-  return slot_->now();
+  return slot->now();
 }
 
 Shape Parameter::shape() const { return slot_->now().shape(); }
@@ -112,15 +113,16 @@ void require_may_set() {
 
 void Parameter::set(const Tensor& value) {
   require_may_set();
-  const auto now = slot_->now();
+  const auto& slot = slot_here(slot_);
+  const auto now = slot->now();
   require_same_spec(now, value);
   // A value that waits, as an average that is set in each step, would hold all those before it. One that is there holds none, and
   // takes the place of whatever waited, even of what cannot be computed.
   if (!exec::asked_value_of(value) && !exec::asked_value_of(now)) eval({now});
-  exec::drop_overdue(*slot_);
-  auto leaf = leaf_of(*slot_, value);  // what was there is freed without the lock
+  exec::drop_overdue(*slot);
+  auto leaf = leaf_of(*slot, value);  // what was there is freed without the lock
   const std::lock_guard lock(slots_mutex());
-  slot_->swap(leaf);
+  slot->swap(leaf);
 }
 
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {

@@ -10,10 +10,14 @@
 #include "clnet/nn/parameter.h"
 #include "lib/base/access.h"
 #include "lib/graph/slot.h"
+#include "lib/graph/slot_scope.h"
 
 namespace clnet::nn {
 
-inline const std::shared_ptr<Slot>& slot_of(const Parameter& parameter) { return clnet::detail::access::slot(parameter); }
+/// The parameter's own slot, which knows whether it is frozen.
+inline const std::shared_ptr<Slot>& own_slot_of(const Parameter& parameter) { return clnet::detail::access::slot(parameter); }
+/// The slot of its values in this thread: in a SlotScope it may be another one.
+inline const std::shared_ptr<Slot>& slot_of(const Parameter& parameter) { return slot_here(own_slot_of(parameter)); }
 
 /// What Parameter::follow() is given.
 struct Following {

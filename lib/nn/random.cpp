@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "clnet/ops.h"
+#include "lib/graph/random_stream.h"
 
 namespace clnet::nn {
 
@@ -27,8 +27,7 @@ std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t offset, st
 }  // namespace
 
 std::vector<double> draw_uniform(std::size_t count) {
-  const auto state = random_state();
-  set_random_state({state.seed, state.offset + 1});
+  const auto state = take_random_position();
   std::vector<double> values(count);
   for (std::size_t i = 0; i < count; i += 4) {
     const auto block = philox(state.seed, state.offset, i / 4);

@@ -1,4 +1,4 @@
-// The process's generator on the host: the same Philox streams as the kernels', for initial values.
+// The thread's generator on the host: the same Philox streams as the kernels', for initial values.
 #pragma once
 
 #include <cstddef>

@@ -135,7 +135,7 @@ struct Optimizer::Impl {
       for (auto& member : more) member.spared = spared;
     }
     groups.push_back({std::move(rule), rate, rate, std::nullopt});
-    for (const auto& member : more) slot_of(member.parameter)->held = true;
+    for (const auto& member : more) own_slot_of(member.parameter)->held = true;
     members.insert(members.end(), more.begin(), more.end());
   }
 

@@ -597,6 +597,13 @@ void several_models() {
 #include <recipes/several_devices_several_models_1.inc>
 }
 
+void shares_of_batches() {
+  const auto dataset = some_samples(40);
+  nn::Sequential model{nn::Linear{6, 3}};
+#include <recipes/several_devices_a_share_of_each_batch_per_device_1.inc>
+  CHECK(adam.steps() == 2);
+}
+
 void a_model_over_several_devices() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
@@ -604,6 +611,7 @@ void a_model_over_several_devices() {
   CHECK(logits.device() == second);
   CHECK(std::isfinite(sum(logits).item()));
   several_models();
+  shares_of_batches();
 }
 
 void an_optimizer_of_your_own() {
@@ -762,7 +770,8 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"optimizers_1", "optimizers_which_optimizers_there_are_1", "optimizers_clipping_1", "optimizers_find_a_learning_rate_1"},
        groups},
       {{"optimizers_schedules_1"}, cycles_of_momenta},
-      {{"several_devices_1", "several_devices_several_models_1"}, a_model_over_several_devices},
+      {{"several_devices_1", "several_devices_several_models_1", "several_devices_a_share_of_each_batch_per_device_1"},
+       a_model_over_several_devices},
       {{"optimizers_a_rule_of_your_own_1"}, an_optimizer_of_your_own},
       {{"own_kernels_1", "own_kernels_a_gradient_of_your_own_1", "own_kernels_a_gradient_of_your_own_2",
         "own_kernels_a_gradient_of_your_own_3"},

@@ -18,7 +18,7 @@ FLOORS = {
     "exec": 3,
     "ops": 4,
     "autograd": 5,
-    "nn": 6, "optim": 6, "data": 6, "train": 6, "io": 6, "metrics": 6, "onnx": 6,
+    "nn": 6, "optim": 6, "data": 6, "train": 6, "io": 6, "metrics": 6, "onnx": 6, "parallel": 6,
     "tools": 7, "tests": 7, "examples": 7,
 }
 # The folders of lib/exec in the order of an evaluation: each includes only what lies before it. Files outside of the folders
@@ -39,7 +39,7 @@ HEADERS = {
     "compile.h": "exec",
     "kernel.h": "ops", "ops.h": "ops",
     "checkpoint.h": "io", "data.h": "data", "decode.h": "nn", "hooks.h": "train", "io.h": "io", "metrics.h": "metrics",
-    "onnx.h": "onnx",
+    "onnx.h": "onnx", "parallel.h": "parallel",
     "models.h": "nn", "nn.h": "nn", "optim.h": "optim", "train.h": "train",
     "clnet.h": "tools",
 }
@@ -82,6 +82,8 @@ THREAD_LOCALS = {
     "lib/graph/scope.cpp": "NamedScope",
     "lib/graph/capture.cpp": "the function that compile() runs",
     "lib/graph/composition.cpp": "the export that listens to composed functions",
+    "lib/graph/random_stream.cpp": "the random numbers of a replica",
+    "lib/graph/slot_scope.cpp": "the slots of a replica in place of its model's",
     "lib/nn/here.cpp": "calls of modules; clones, summaries and features that are being made",
     "lib/cl/compile_watch.cpp": "who is told of compiling",
     "lib/cl/device.cpp": "DeviceScope",

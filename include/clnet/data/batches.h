@@ -63,6 +63,23 @@ struct Sampler {
   std::string fingerprint = {};  ///< a text that differs between samplers; checkpoints keep it
 };
 
+/// One of several shares of each batch, as replicas have them: rows that follow each other. All shares of a batch together are
+/// the batch. Order, augmentation and the number of batches are those of whole batches.
+struct Share {
+  /// The shares' sizes in proportion, in the order of their rows: {1, 1} for halves, {3, 1}. Rounded by the largest remainder,
+  /// the first of equal ones, so that a last batch that is not full is shared likewise.
+  std::vector<double> weights = {1};
+  std::size_t index = 0;  ///< which of them
+};
+/// Rows of a batch.
+struct Rows {
+  std::int64_t first = 0, count = 0;
+  std::int64_t batch = 0;  ///< the rows of the whole batch
+};
+/// The rows that a share has of a batch. Throws Error for a weight that is negative or not finite, for weights that are all 0,
+/// and for an index that is none of theirs.
+CLNET_API Rows rows_of(const Share& share, std::int64_t batch);
+
 /// Options of batches().
 struct BatchOptions {
   std::int64_t batch_size = 32;
@@ -83,9 +100,11 @@ struct BatchOptions {
   std::optional<Sampler> sampler = std::nullopt;  ///< the samples of the epoch; `shuffle` must be false then
   /// Batch::stream_state of the batch before the first one: a stream goes on from there.
   std::optional<std::string> stream_state = std::nullopt;
+  /// Part of each batch; none: all of it. `collate` gets the samples of the part. A stream is read as a whole.
+  std::optional<Share> share = std::nullopt;
 };
 
-/// A batch of n samples. `auto [images, labels] = batch` takes the first two tensors.
+/// A batch of n samples, or the share of one. `auto [images, labels] = batch` takes the first two tensors.
 struct CLNET_API Batch {
   Tensor images;  ///< the first array; of a dataset in memory f32 {n, ...sample_shape}, of a text i32 {n, length}
   /// The second; of a dataset in memory i32 {n, ...label_shape}, f32 {n, ...target_shape}, of a text i32 {n, length}. Undefined
@@ -94,6 +113,8 @@ struct CLNET_API Batch {
   std::vector<Tensor> others = {};                         ///< all further arrays
   std::vector<std::string> names = {};                     ///< of all arrays, where they have some
   std::optional<std::string> stream_state = std::nullopt;  ///< the place behind the batch in a stream that has states
+  /// The samples' place in the whole batch. A share may have none of a small batch: its tensors are undefined then.
+  Rows rows = {};
 
   /// The number of tensors.
   std::size_t size() const { return (labels.defined() ? 2 : 1) + others.size(); }

@@ -95,7 +95,8 @@ AttentionKind kind_of(const Attention& a) {
           .mask = a.mask.defined() ? std::optional(a.mask.spec()) : std::nullopt,
           .causal = a.causal,
           .scale = a.scale,
-          .dropout = a.dropout};
+          .dropout = a.dropout,
+          .has_first = a.random.first.defined()};
 }
 
 /// The result of attention that is made up of other operations, or the gradient that arrives there: the product's elements in
@@ -152,11 +153,7 @@ Attention checked_attention(const Tensor& given_q, const Tensor& given_k, const 
                    .start = options.causal && options.start.defined() ? reshape(options.start, Shape{}) : Tensor{},
                    .scale = options.scale.value_or(width == 0 ? 1 : 1 / std::sqrt(width)),
                    .dropout = options.dropout};
-  if (options.dropout > 0 && options.dropout < 1) {
-    auto source = next_random_source();
-    result.seed = std::move(source.seed);
-    result.offset = std::move(source.offset);
-  }
+  if (options.dropout > 0 && options.dropout < 1) result.random = next_random_source(replaced(q, q.size(-2), k.size(-2)));
   return result;
 }
 
@@ -184,7 +181,7 @@ Tensor attention_weights(const Attention& a) {
 Tensor composed_attention(const Attention& a) {
   auto weights = attention_weights(a);
   if (a.dropout == 1) weights = zeros_like(weights);
-  if (a.seed.defined()) weights = dropout_by(weights, a.dropout, {a.seed, a.offset});
+  if (a.random.seed.defined()) weights = dropout_by(weights, a.dropout, a.random);
   const Tensor values = as_f32(a.v);
   const auto shape = replaced(a.q, a.queries(), a.v.size(-1));
   const Tensor y = matmul(reshape(weights, grouped(weights, a.k)), values);
@@ -229,7 +226,8 @@ Tensors AttentionKind::at_length(std::int64_t from, std::int64_t to, bool gradie
     if (spec.shape.rank() > 1 && queries > 1) spec = resized(spec, -2, queries);
     a.mask = stand_in(spec);
   }
-  if (dropout > 0) a.seed = Tensor::scalar(0, Dtype::i64), a.offset = Tensor::scalar(0, Dtype::i64);
+  if (dropout > 0) a.random.seed = Tensor::scalar(0, Dtype::i64), a.random.offset = Tensor::scalar(0, Dtype::i64);
+  if (has_first) a.random.first = Tensor::scalar(0, Dtype::i64);
   const auto first = Node::next_sequence();
   const auto y = composed_or_streaming(a);
   return gradients ? gradients_through({y}, {stand_in(y.spec())}, {a.q, a.k, a.v}, first) : Tensors{y};

@@ -7,6 +7,7 @@
 
 #include "clnet/ops/attention.h"
 #include "lib/graph/op.h"
+#include "lib/ops/random/random.h"
 
 namespace clnet::ops {
 
@@ -18,7 +19,7 @@ struct Attention {
   Tensor start = {};  ///< a scalar: where among the keys the first of causal queries is; undefined: 0
   double scale = 1;
   double dropout = 0;
-  Tensor seed = {}, offset = {};  ///< of the dropped weights
+  RandomSource random = {};  ///< of the dropped weights
 
   std::int64_t queries() const { return q.size(-2); }
   std::int64_t keys() const { return k.size(-2); }
@@ -30,6 +31,7 @@ struct AttentionKind {
   std::optional<Spec> mask = {};
   bool causal = false;
   double scale = 1, dropout = 0;
+  bool has_first = false;  ///< the dropped weights are part of a larger tensor
 
   std::vector<std::int64_t> lengths() const { return {q.shape[-2], k.shape[-2]}; }
   /// It, or its gradients, over stand-ins where sequences of length `from` are as long as `to`.

@@ -18,7 +18,7 @@ void AttentionProblem::add_to(exec::Launch& launch, const exec::Recorder& record
       .define("START", !start        ? 0
                        : start_known ? 2
                                      : 1)
-      .define("DROPOUT", dropout > 0 ? 1 : 0)
+      .define("DROPOUT", dropout > 0 ? (first_weight ? 2 : 1) : 0)
       .detail(fmt::format("{} x {} to {}, {} wide{}", lines(), queries, keys, width, causal ? ", causal" : ""));
   if (mask) launch.in("mask", *mask).args({mask_batch, mask_head, mask_query, mask_key});
   if (start && start_known) launch.scalar("start", *start);
@@ -28,6 +28,8 @@ void AttentionProblem::add_to(exec::Launch& launch, const exec::Recorder& record
       launch.define("SEED_KNOWN", 1).scalar("seed", seed).scalar("place", place);
     else
       launch.in("seed", seed).in("place", place);
+    if (first_weight && seed_known) launch.scalar("first_weight", *first_weight);
+    if (first_weight && !seed_known) launch.in("first_weight", *first_weight);
     launch.arg_float(dropout);
   }
 }

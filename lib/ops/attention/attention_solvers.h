@@ -22,8 +22,9 @@ struct AttentionProblem {
   exec::Ref g = {}, delta = {}, dq = {}, dk = {}, dv = {};                   // backward
   std::optional<exec::Ref> start = {};                                       ///< causal: where among the keys query 0 is
   bool start_known = false;
-  exec::Ref seed = {}, place = {};  ///< where weights are dropped
-  bool seed_known = false;
+  exec::Ref seed = {}, place = {};             ///< where weights are dropped
+  std::optional<exec::Ref> first_weight = {};  ///< the number of the first weight, where it is not 0
+  bool seed_known = false;                     ///< and first_weight
   std::int64_t batch = 1, heads = 1, group = 1, queries = 1, keys = 1, width = 1, value_width = 1;
   bool causal = false;
   double scale = 1, dropout = 0;

@@ -16,11 +16,13 @@ namespace {
 struct Options {
   bool causal = false, masked = false, started = false;
   double scale = 1, dropout = 0;
+  bool has_first = false;  ///< the random source has
 
+  /// The number of inputs tells the rest.
   Fields fields() const {
     return {{"causal", causal}, {"masked", masked}, {"started", started}, {"scale", scale}, {"dropout", dropout}};
   }
-  std::size_t extras() const { return (masked ? 1 : 0) + (started ? 1 : 0) + (dropout > 0 ? 2 : 0); }
+  std::size_t extras() const { return (masked ? 1 : 0) + (started ? 1 : 0) + (dropout > 0 ? 2 : 0) + (has_first ? 1 : 0); }
   /// With a mask or a start the time depends on their values.
   TuningHints tuning(std::size_t inputs) const {
     TuningHints hints{.list = "attention", .measured = extras() == 0, .batches = std::vector<std::size_t>(inputs)};
@@ -31,7 +33,8 @@ struct Options {
   Attention attention(const Tensors& inputs) const {
     Attention a{.q = inputs[0], .k = inputs[1], .v = inputs[2], .causal = causal, .scale = scale, .dropout = dropout};
     const auto end = inputs.size();
-    if (dropout > 0) a.seed = inputs[end - 2], a.offset = inputs[end - 1];
+    const auto source = end - (has_first ? 3 : 2);
+    if (dropout > 0) a.random = {inputs[source], inputs[source + 1], has_first ? inputs[source + 2] : Tensor{}};
     if (masked) a.mask = inputs[end - extras()];
     if (started) a.start = inputs[end - extras() + (masked ? 1 : 0)];
     return a;
@@ -46,7 +49,8 @@ struct Options {
                              .mask = masked ? std::optional(inputs[inputs.size() - extras()]) : std::nullopt,
                              .causal = causal,
                              .scale = scale,
-                             .dropout = dropout};
+                             .dropout = dropout,
+                             .has_first = has_first};
     return kind.at_length(from, to, gradients);
   }
   /// Records the problem, and foresees it with as many queries as others have.
@@ -75,9 +79,12 @@ struct Options {
     p.dropout = dropout;
     const auto end = recorder.input_count();
     if (dropout > 0) {
-      p.seed = recorder.input(end - 2);
-      p.place = recorder.input(end - 1);
-      p.seed_known = recorder.host_scalar(end - 2) && recorder.host_scalar(end - 1);
+      const auto source = end - (has_first ? 3 : 2);
+      p.seed = recorder.input(source);
+      p.place = recorder.input(source + 1);
+      p.seed_known = recorder.host_scalar(source) && recorder.host_scalar(source + 1);
+      if (has_first) p.first_weight = recorder.input(end - 1);
+      p.seed_known = p.seed_known && (!has_first || recorder.host_scalar(end - 1));
     }
     if (started) {
       const auto at = end - extras() + (masked ? 1 : 0);
@@ -119,7 +126,7 @@ struct GradientInputs {
     g = joined(gradient);
     const auto by_head = attention_weights(a);
     weights = joined(by_head);
-    if (a.seed.defined()) mask = joined(dropout_by(ones(all, weights.dtype()), a.dropout, {a.seed, a.offset}));
+    if (a.random.seed.defined()) mask = joined(dropout_by(ones(all, weights.dtype()), a.dropout, a.random));
     towards = masked(product_of_rows(g, v));
     delta = row_sums(weights * towards);
   }
@@ -130,8 +137,8 @@ struct GradientInputs {
 
 Tensor as(const Tensor& x, const Tensor& like) { return cast(reshape(x, like.shape()), like.dtype()); }
 
-/// Inputs: q, k, v, the gradient of y, the rows' sums and delta; mask; start; seed and offset. Outputs: the gradients of q, k and
-/// v.
+/// Inputs: q, k, v, the gradient of y, the rows' sums and delta; mask; start; the random source. Outputs: the gradients of q, k
+/// and v.
 class AttentionBackward : public Op {
  public:
   explicit AttentionBackward(const Options& options) : options_(options) {}
@@ -186,7 +193,7 @@ class AttentionBackward : public Op {
   Options options_;
 };
 
-/// Inputs: q, k, v; mask; start; seed and offset. Outputs: y, and for each row the logarithm of the sum of its scores'
+/// Inputs: q, k, v; mask; start; the random source. Outputs: y, and for each row the logarithm of the sum of its scores'
 /// exponentials.
 class AttentionOp : public Op {
  public:
@@ -258,15 +265,16 @@ Tensor mask_of_four(const Tensor& mask, const Tensor& q) {
 }  // namespace
 
 Tensor streaming_attention(const Attention& a) {
-  Options options{
-      .causal = a.causal, .masked = a.mask.defined(), .started = a.start.defined(), .scale = a.scale, .dropout = a.dropout};
+  Options options{.causal = a.causal,
+                  .masked = a.mask.defined(),
+                  .started = a.start.defined(),
+                  .scale = a.scale,
+                  .dropout = a.dropout,
+                  .has_first = a.random.first.defined()};
   Tensors inputs{four(a.q), four(a.k), four(a.v)};
   if (options.masked) inputs.push_back(mask_of_four(a.mask, a.q));
   if (options.started) inputs.push_back(a.start);
-  if (a.dropout > 0) {
-    inputs.push_back(a.seed);
-    inputs.push_back(a.offset);
-  }
+  if (a.dropout > 0) a.random.add_to(inputs);
   const auto y = apply_all(std::make_shared<AttentionOp>(options), std::move(inputs))[0];
   return reshape(y, a.q.shape().with(-1, a.v.size(-1)));
 }

@@ -11,7 +11,8 @@ namespace clnet {
 
 namespace {
 
-/// Inputs: x, seed, offset. The mask is made again in backward from the same two numbers instead of being kept.
+/// Inputs: x, seed, offset, and the first element, where there is one. The mask is made again in backward from the same numbers
+/// instead of being kept.
 class Dropout : public Op {
  public:
   explicit Dropout(double p) : p_(p) {}
@@ -22,11 +23,16 @@ class Dropout : public Op {
     ops::require_floating(name(), inputs[0]);
     return {inputs[0]};
   }
-  Expression expr(const Specs&) const override {
-    return {"clnet_uniform((ulong)b, (ulong)c, (ulong)i) < p0 ? 0.0f : a * p1", {p_, 1 / (1 - p_)}};
+  Expression expr(const Specs& inputs) const override {
+    return {"clnet_uniform((ulong)b, (ulong)c, " + ops::random_index(inputs.size() > 3 ? "d" : "") + ") < p0 ? 0.0f : a * p1",
+            {p_, 1 / (1 - p_)}};
   }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
-    return {apply(std::make_shared<Dropout>(p_), {gradients[0], inputs[1], inputs[2]}), Tensor{}, Tensor{}};
+    auto again = inputs;
+    again[0] = gradients[0];
+    Tensors result(inputs.size());
+    result[0] = clnet::apply(std::make_shared<Dropout>(p_), std::move(again));
+    return result;
   }
 
  private:
@@ -36,7 +42,9 @@ class Dropout : public Op {
 }  // namespace
 
 Tensor ops::dropout_by(const Tensor& x, double p, const RandomSource& source) {
-  return apply(std::make_shared<Dropout>(p), {x, source.seed, source.offset});
+  Tensors inputs{x};
+  source.add_to(inputs);
+  return clnet::apply(std::make_shared<Dropout>(p), std::move(inputs));
 }
 
 Tensor dropout(const Tensor& x, double p) {
@@ -45,7 +53,7 @@ Tensor dropout(const Tensor& x, double p) {
   ops::require_floating("dropout", x.spec());
   if (p == 0) return x;
   if (p == 1) return zeros_like(x);
-  return ops::dropout_by(x, p, ops::next_random_source());
+  return ops::dropout_by(x, p, ops::next_random_source(x.shape()));
 }
 
 }  // namespace clnet

@@ -1,0 +1,42 @@
+#include "lib/nn/replica_slots.h"
+
+#include <utility>
+
+#include "lib/cl/context.h"
+#include "lib/exec/collect/value.h"
+#include "lib/exec/evaluate.h"
+#include "lib/exec/upload.h"
+#include "lib/graph/node.h"
+#include "lib/nn/parameter.h"
+
+namespace clnet::nn {
+
+ReplicaSlots::ReplicaSlots(const Module& model, const Device& device) : device_(device) {
+  for (const auto& [name, parameter] : model.parameters()) add(parameter, true);
+  for (const auto& [name, buffer] : model.buffers()) add(buffer, false);
+}
+
+void ReplicaSlots::add(const Parameter& original, bool is_parameter) {
+  if (map_.slots.contains(own_slot_of(original).get())) return;
+  const Tensor now = original.value();
+  copies_.push_back({original, Parameter(on_device(now)), node_of(now), is_parameter});
+  map_.slots.emplace(own_slot_of(original).get(), own_slot_of(copies_.back().own));
+}
+
+Tensor ReplicaSlots::on_device(const Tensor& value) const {
+  const auto placed = std::dynamic_pointer_cast<exec::DeviceValue>(exec::evaluated(value));
+  // A value of the host goes where it is first used, and a count of batches stays there.
+  return placed && placed->device != context_of(device_) ? exec::copy_now(value, device_) : value;
+}
+
+void ReplicaSlots::take_parameters() {
+  for (auto& [original, own, taken, is_parameter] : copies_) {
+    if (!is_parameter) continue;
+    const Tensor now = original.value();
+    if (taken.lock() == node_of(now)) continue;
+    own.set(on_device(now));
+    taken = node_of(now);
+  }
+}
+
+}  // namespace clnet::nn
