@@ -9,7 +9,6 @@
 #include "clnet/debug.h"
 #include "clnet/decode.h"
 #include "clnet/device.h"
-#include "clnet/dist.h"
 #include "clnet/dtype.h"
 #include "clnet/error.h"
 #include "clnet/hooks.h"

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <mutex>
 
 #include "clnet/error.h"
 
@@ -14,8 +12,7 @@ namespace clnet::ocl {
 /// Receives the number of compiled kernels and of all; false ends compiling.
 using CompileTold = std::function<bool(std::size_t done, std::size_t total)>;
 
-/// Receives the progress of this thread while it lives, and that of the lanes to which the thread gives jobs meanwhile. It is
-/// called by one thread at a time.
+/// Receives the progress of this thread while it lives.
 class CompileWatch {
  public:
   explicit CompileWatch(CompileTold told);
@@ -23,17 +20,9 @@ class CompileWatch {
   CompileWatch(const CompileWatch&) = delete;
   CompileWatch& operator=(const CompileWatch&) = delete;
 
-  /// A listener that calls all watches of this thread as long as they live. Any thread may call it.
-  static CompileTold forward();
-
  private:
   friend class Compiling;
-  struct Listener {
-    std::mutex mutex;
-    CompileTold told;  ///< null: the watch has ended
-    bool operator()(std::size_t done, std::size_t total);
-  };
-  std::shared_ptr<Listener> listener_;
+  CompileTold told_;
   CompileWatch* outer_;
 };
 

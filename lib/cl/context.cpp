@@ -12,8 +12,6 @@
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
-#include "lib/base/process_mutex.h"
-#include "lib/cl/before_drivers_end.h"
 #include "lib/cl/driver_lifetime.h"
 #include "lib/cl/quirks.h"
 #include "lib/cl/split_launch.h"
@@ -36,7 +34,7 @@ constexpr std::uint64_t few_launches = 8;
 
 /// The contexts in use, by device. Never destroyed: at exit the driver may be gone before it.
 struct Registry {
-  ProcessMutex mutex;
+  std::mutex mutex;
   std::map<cl_device_id, std::weak_ptr<Context>> open;
   std::vector<std::weak_ptr<Context>> all;
 };
@@ -49,7 +47,6 @@ Registry& registry() {
 /// Finishes devices and writes traces at exit, while the drivers still work: the handler is registered after they were loaded, so
 /// it runs before their own.
 void finish_all() {
-  call_before_drivers_end();
   if (drivers_gone()) return;
   Registry& contexts = registry();
   std::vector<std::shared_ptr<Context>> alive;

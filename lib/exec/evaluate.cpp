@@ -5,21 +5,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
 #include "lib/base/log.h"
-#include "lib/base/process_mutex.h"
 #include "lib/cl/compile_watch.h"
 #include "lib/cl/driver_lifetime.h"
-#include "lib/cl/lane_device.h"
 #include "lib/exec/anomaly.h"
 #include "lib/exec/collect/copy.h"
 #include "lib/exec/collect/effects.h"
@@ -124,7 +120,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   };
   try {
     run();
-  } catch (const NotRepeatable&) {
+  } catch (const LostInPlace&) {
     throw;
   } catch (const DeviceError&) {
     if (!cache.may_shrink(*plan, *device)) throw;
@@ -144,120 +140,53 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
 }
 
 Statistics statistics() {
-  return {counters.evaluations, counters.operations,   counters.kernels,  counters.host_calls,
-          counters.plans_made,  counters.plans_reused, counters.repeated, SharedWaits::so_far()};
+  return {counters.evaluations, counters.operations,   counters.kernels, counters.host_calls,
+          counters.plans_made,  counters.plans_reused, counters.repeated};
 }
 
 namespace {
 
 /// Effects of computed nodes that a device could not apply, mostly for lack of memory. The next evaluation by the program begins
-/// with them; one in a lane with those of its device.
+/// with them.
 class Overdue {
  public:
   bool any() const { return any_.load(std::memory_order_relaxed); }
   std::vector<CallEffect> take() {
     if (!any()) return {};
-    const auto* lane = ocl::lane_device().get();
-    return take_if([lane](const Entry& entry) { return !lane || entry.lane == lane; });
+    const std::lock_guard lock(mutex_);
+    any_ = false;
+    return std::exchange(effects_, {});
   }
   void add(const std::vector<CallEffect>& effects) {
     const std::lock_guard lock(mutex_);
-    for (const auto& effect : effects) entries_.push_back({effect, ocl::lane_device().get()});
+    effects_.insert(effects_.end(), effects.begin(), effects.end());
     any_ = true;
   }
   void drop(const Slot& slot) {
     if (!any()) return;
-    // Freed without the lock.
-    const auto dropped = take_if([&](const Entry& entry) { return entry.effect.effect->slot.lock().get() == &slot; });
+    std::vector<CallEffect> dropped;  // freed without the lock
+    const std::lock_guard lock(mutex_);
+    const auto others = std::partition(effects_.begin(), effects_.end(),
+                                       [&](const auto& each) { return each.effect->slot.lock().get() != &slot; });
+    dropped.assign(std::make_move_iterator(others), std::make_move_iterator(effects_.end()));
+    effects_.erase(others, effects_.end());
     for (const auto& each : dropped) each.effect->finish();
   }
 
  private:
-  struct Entry {
-    CallEffect effect;
-    const ocl::Context* lane;  ///< null: none
-  };
-  std::vector<CallEffect> take_if(const std::function<bool(const Entry&)>& taken) {
-    std::vector<CallEffect> effects;
-    const std::lock_guard lock(mutex_);
-    const auto others = std::stable_partition(entries_.begin(), entries_.end(), [&](const auto& entry) { return !taken(entry); });
-    for (auto entry = others; entry != entries_.end(); ++entry) effects.push_back(std::move(entry->effect));
-    entries_.erase(others, entries_.end());
-    any_ = !entries_.empty();
-    return effects;
-  }
-
   std::atomic<bool> any_{false};
-  ProcessMutex mutex_;
-  std::vector<Entry> entries_;
+  std::mutex mutex_;
+  std::vector<CallEffect> effects_;
 };
 
 auto& overdue = *new Overdue;  // outlives what static tensors do at exit
-
-/// Whether a copy leads to one of the values, behind the last ones that were asked for.
-bool is_behind_copy(const std::vector<std::pair<Tensor, std::shared_ptr<DeviceValue>>>& speculative) {
-  Walk walk;
-  std::vector<Tensor> open;
-  for (const auto& [tensor, value] : speculative) open.push_back(uncounted(tensor));
-  std::unordered_set<const Node*> seen;
-  while (!open.empty()) {
-    const auto next = std::move(open.back());
-    open.pop_back();
-    const auto& node = *node_of(next);
-    if (asked_value_of(next) || seen.contains(&node)) continue;
-    if (!walk.enter(node_of(next))) {
-      open.push_back(uncounted(next));
-      continue;
-    }
-    if (copy_of(node)) return true;
-    seen.insert(&node);
-    for (const auto& input : node.inputs) open.push_back(uncounted(input));
-  }
-  return false;
-}
-
-/// Whether speculative values decide where an evaluation of `asked` on `wanted` computes the work, which gives `results`.
-/// `has_effects`: beside those of the work's nodes.
-bool is_decided_by_speculative(const Work& work, std::span<const Tensor> results, std::span<const Tensor> asked,
-                               const std::shared_ptr<ocl::Context>& wanted, bool has_effects) {
-  if (ocl::Context::made() < 2) return false;
-  std::vector<std::shared_ptr<DeviceValue>> placed;
-  std::vector<std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative;
-  const auto add = [&](const Tensor& tensor, const std::shared_ptr<Value>& value) {
-    auto found = std::dynamic_pointer_cast<DeviceValue>(value);
-    if (!found) return;
-    if (cell_of(tensor).is_speculative()) speculative.emplace_back(uncounted(tensor), found);
-    placed.push_back(std::move(found));
-  };
-  for (std::size_t i = 0; i < work.leaves.size(); ++i) add(work.leaves[i], work.values[i]);
-  for (const auto& tensor : results) add(tensor, value_of(tensor));
-  if (speculative.empty()) return false;
-  // Where all is on the usual device, and comes from no other one, it would be there without them, too.
-  const auto usual = wanted ? wanted : context_of(Device::current());
-  const auto is_copy = [](const auto& node) { return copy_of(*node) != nullptr; };
-  if (std::all_of(placed.begin(), placed.end(), [&](const auto& value) { return value->device == usual; }) &&
-      std::none_of(work.nodes.begin(), work.nodes.end(), is_copy) && !is_behind_copy(speculative))
-    return false;
-  // Updates of parameters may read whatever there is.
-  if (has_effects) return true;
-  if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return !node->effects.empty(); })) return true;
-  Walk walk;
-  return Partitions::depend_on(speculative, work, wanted, asked, walk);
-}
 
 /// Returns the effects that remain to be done.
 std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted,
                                       const DonationOffer& offer, std::span<const CallEffect> more) {
   const Options options = Options::now();  // a copy: a function of the program may end the scope that has them
-  std::optional<Effects> collected(std::in_place, asked);
-  auto work = collected->collect(offer, more);
-  if (is_decided_by_speculative(work, collected->wanted(), asked, wanted, !more.empty())) {
-    SpeculativeOutputs::clear_all();
-    work = {};
-    collected.emplace(asked);
-    work = collected->collect(offer, more);
-  }
-  auto& effects = *collected;
+  Effects effects(asked);
+  const auto work = effects.collect(offer, more);
   // What the program asks for is no longer speculative, whatever made its value.
   const auto finish = [&](const Results& results) {
     auto left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
@@ -270,11 +199,10 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   };
   if (work.nodes.empty()) return finish({});
   if (const auto what = computed_again(work); !what.empty()) {
-    logging::print(logging::Level::plan, "{} is computed again, as its value was not kept", what);
+    logging::print(logging::Level::plan, "{} is computed again, as nothing held its value", what);
     logging::warn_once(
-        "eval: what was computed before is computed again, as its value was not kept: nothing held it, or it was fused into "
-        "another kernel. What is read or detached before its gradients are asked for costs a second forward pass; eval() of a "
-        "value that several results read keeps it (docs/guide/tensors.md, \"What is computed once\"; CLNET_DEBUG=1 names the "
+        "eval: what was computed before is computed again, as nothing held it: what is read or detached before its gradients are "
+        "asked for costs a second forward pass (docs/guide/tensors.md, \"What is computed once\"; CLNET_DEBUG=1 names the "
         "operation)");
   }
   std::vector<CallEffect> left;
@@ -313,7 +241,10 @@ void apply_left(std::vector<CallEffect> left, const std::shared_ptr<ocl::Context
     std::vector<CallEffect> now(std::make_move_iterator(left.begin()), std::make_move_iterator(others));
     left.erase(left.begin(), others);
     try {
-      while (!now.empty()) now = evaluate_once({}, wanted, {}, now);
+      while (!now.empty()) {
+        forget_elsewhere({}, wanted, true);
+        now = evaluate_once({}, wanted, {}, now);
+      }
     } catch (const std::exception& error) {
       const bool may_pass = !dynamic_cast<const Error*>(&error) || dynamic_cast<const DeviceError*>(&error) ||
                             dynamic_cast<const ocl::CompilingCancelled*>(&error);
@@ -343,20 +274,26 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   apply_left(evaluate_once(asked, wanted, offer, more), wanted);
 }
 
-void forget_elsewhere(std::span<const Tensor> tensors) {
+void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted, bool has_effects) {
+  if (ocl::Context::made() < 2) return;
   const auto is_elsewhere = [&] {
-    Effects effects(tensors);
-    return is_decided_by_speculative(effects.collect(), effects.wanted(), tensors, nullptr, false);
+    Walk walk;
+    const auto work = collect(tensors, walk);
+    // Updates of parameters may read whatever there is.
+    if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return !node->effects.empty(); })) return true;
+    std::vector<std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative;
+    const auto add = [&](const Tensor& tensor, const std::shared_ptr<Value>& value) {
+      if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value); placed && cell_of(tensor).is_speculative())
+        speculative.emplace_back(uncounted(tensor), std::move(placed));
+    };
+    for (std::size_t i = 0; i < work.leaves.size(); ++i) add(work.leaves[i], work.values[i]);
+    for (const auto& tensor : tensors) add(tensor, value_of(tensor));
+    return !speculative.empty() && Partitions::depend_on(speculative, work, wanted, tensors, walk);
   };
-  if (ocl::Context::made() > 1 && is_elsewhere()) SpeculativeOutputs::clear_all();
+  if (has_effects || is_elsewhere()) SpeculativeOutputs::clear_all();
 }
 
-void forget_speculative() {
-  if (const auto& lane = ocl::lane_device())
-    PlanCache::of(*lane).speculative_outputs().clear();
-  else
-    SpeculativeOutputs::clear_all();
-}
+void forget_speculative() { SpeculativeOutputs::clear_all(); }
 
 void apply_overdue() {
   if (!overdue.any() || capturing() || ocl::is_telling() || !Options::now().refusal.empty()) return;
@@ -399,6 +336,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
     if (const auto* capture = capturing()) require_unfollowed(tensors, capture->first);
     const Capturing outside(nullptr);
     apply_overdue();
+    forget_elsewhere(tensors, device, !more.empty());
     if (device) require_none_elsewhere(tensors, *device);
     look_for_anomaly(tensors, device);
     evaluate(tensors, device, offer, more);

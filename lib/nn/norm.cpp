@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,7 +21,6 @@
 #include "lib/graph/scope.h"
 #include "lib/nn/layer.h"
 #include "lib/nn/parameter.h"
-#include "lib/ops/norm/batch_norm.h"
 
 namespace clnet::nn {
 
@@ -63,27 +61,6 @@ void require_last(const char* layer, const Tensor& x, const Shape& shape) {
   bool fits = x.rank() >= shape.rank();
   for (int d = 1; fits && d <= shape.rank(); ++d) fits = x.size(-d) == shape[-d];
   if (!fits) throw ShapeError(fmt::format("{}: normalises {}, got {}", layer, to_string(shape), to_string(x.spec())));
-}
-
-/// batch_norm_training() over the rows of all ranks: the mean first, then the deviations from it.
-BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  std::vector<int> others;
-  std::vector<std::int64_t> beside(static_cast<std::size_t>(x.rank()), 1);
-  for (int d = 0; d < x.rank(); ++d)
-    if (d != 1) others.push_back(d);
-  beside[1] = x.size(1);
-  const Shape channels(beside);
-  const Tensor wide = cast(x, Dtype::f32);
-  const auto own = static_cast<double>(x.numel() / x.size(1));
-  const auto sums = dist::all_reduce({sum(wide, others), Tensor::scalar(own)}, group);
-  const Tensor &count = sums[1], mean = sums[0] / count;
-  const Tensor centred = wide - reshape(mean, channels);
-  // y is made from what running averages follow, so that it is computed along.
-  const Tensor unbiased = dist::all_reduce(sum(square(centred), others), group) / (count - 1.0);
-  Tensor y = centred * reshape(rsqrt(unbiased * ((count - 1.0) / count) + eps), channels);
-  if (weight.defined()) y = y * reshape(weight, channels);
-  if (bias.defined()) y = y + reshape(bias, channels);
-  return {cast(y, x.dtype()), mean, unbiased};
 }
 
 /// How many batches there were with this one, as each thread that evaluates the graph has found.
@@ -130,12 +107,9 @@ Tensor BatchNorm::forward(const Tensor& x) {
   const Tensor weight = value_or_none(weight_), bias = value_or_none(bias_);
   if (!training() && mean_) {
     warn_if_awaited(*this, *mean_);
-    const auto kept = options_.momentum ? std::optional(1 - *options_.momentum) : std::nullopt;
-    return ops::batch_norm_of_layer(x, *mean_, *var_, weight, bias, options_.eps, kept);
+    return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
   }
-  const bool over_ranks = training() && options_.group && options_.group->size() > 1;
-  const auto result = over_ranks ? batch_norm_over(*options_.group, x, weight, bias, options_.eps)
-                                 : batch_norm_training(x, weight, bias, options_.eps);
+  const auto result = batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
     // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
     const auto batches = std::make_shared<Batches>(options_.momentum ? nullptr : slot_of(*count_));

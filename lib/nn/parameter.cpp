@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
 #include <unordered_set>
 
 #include "clnet/autograd.h"
@@ -51,9 +52,7 @@ void follow_now(std::span<const Following> all) {
     }
     eval(next);
     for (std::size_t i = 0; i < all.size(); ++i) leaves.push_back(leaf_of(*slot_of(all[i].parameter), next[i]));
-    std::vector<Slot*> slots;
-    for (const auto& each : all) slots.push_back(slot_of(each.parameter).get());
-    const SlotsLock lock(std::move(slots));
+    const std::lock_guard lock(slots_mutex());
     bool same = true;
     for (std::size_t i = 0; i < all.size(); ++i) same = same && slot_of(all[i].parameter)->now().same(before[i]);
     if (!same) continue;
@@ -76,7 +75,7 @@ Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
     auto& copy = cloning->slots[slot_.get()];
     if (!copy) {
       copy = std::make_shared<Slot>();
-      auto leaf = leaf_of(*copy, slot_here(slot_)->now());
+      auto leaf = leaf_of(*copy, slot_->now());
       copy->swap(leaf);
       copy->frozen = slot_->frozen.load();
       copy->held = slot_->held.load();
@@ -122,7 +121,7 @@ void Parameter::set(const Tensor& value) {
   if (!exec::asked_value_of(value) && !exec::asked_value_of(now)) eval({now});
   exec::drop_overdue(*slot);
   auto leaf = leaf_of(*slot, value);  // what was there is freed without the lock
-  const SlotsLock lock({slot.get()});
+  const std::lock_guard lock(slots_mutex());
   slot->swap(leaf);
 }
 

@@ -32,6 +32,7 @@ constexpr Named same_unary[] = {{"abs", "Abs"},
                                 {"relu", "Relu"},
                                 {"selu", "Selu"},
                                 {"mish", "Mish"},
+                                {"hardswish", "HardSwish"},
                                 {"softsign", "Softsign"},
                                 {"is_nan", "IsNaN"},
                                 {"logical_not", "Not"},
@@ -192,40 +193,17 @@ void powers(SaveCall& call) {
 }
 void reciprocal_root(SaveCall& call) { call.give(call.op("Reciprocal", {call.op("Sqrt", {call.in(0)})})); }
 
-/// Attributes are f32: of f64, a number that f32 lacks stands in a formula instead.
-bool fits_attribute(const SaveCall& call, double value) {
-  return call.dtype() != Dtype::f64 || static_cast<double>(static_cast<float>(value)) == value;
-}
-
-void leaky(SaveCall& call) {
-  const double slope = call.number("p0");
-  if (fits_attribute(call, slope)) return call.give(call.op("LeakyRelu", {call.in(0)}, {attribute("alpha", slope)}));
-  const Formula f{call};
-  call.give(f.where(call.op("Less", {f.x, f.number(0)}), f.scaled(f.x, slope), f.x));
-}
-/// x above 0, alpha (exp(x / scale) - 1) below.
-std::string exponential_below(SaveCall& call, double alpha, double scale) {
-  const Formula f{call};
-  const auto power = f.of("Exp", scale == 1 ? f.x : f.div(f.x, f.number(scale)));
-  return f.where(call.op("Greater", {f.x, f.number(0)}), f.x, f.scaled(f.sub(power, f.number(1)), alpha));
-}
-void elu_of(SaveCall& call) {
-  const double alpha = call.number("p0");
-  if (!fits_attribute(call, alpha)) return call.give(exponential_below(call, alpha, 1));
-  call.give(unary(call, "Elu", call.in(0), call.dtype(), {attribute("alpha", alpha)}));
-}
+void leaky(SaveCall& call) { call.give(call.op("LeakyRelu", {call.in(0)}, {attribute("alpha", call.number("p0"))})); }
+void elu_of(SaveCall& call) { call.give(unary(call, "Elu", call.in(0), call.dtype(), {attribute("alpha", call.number("p0"))})); }
 void celu_of(SaveCall& call) {
-  const double alpha = call.number("p0");
   // ONNX has it for float alone.
-  if (call.dtype() == Dtype::f64) return call.give(exponential_below(call, alpha, alpha));
-  const auto y = call.op("Celu", {call.in_as(0, Dtype::f32)}, {attribute("alpha", alpha)});
+  const auto y = call.op("Celu", {call.in_as(0, Dtype::f32)}, {attribute("alpha", call.number("p0"))});
   call.give(call.dtype() == Dtype::f32 ? y : call.cast(y, call.dtype()));
 }
 
 void gelu_of(SaveCall& call) {
   const bool by_tanh = call.name() == "gelu_tanh";
-  // ONNX defines it with constants of f32.
-  if (call.opset() >= 20 && call.dtype() != Dtype::f64) {
+  if (call.opset() >= 20) {
     if (by_tanh) return call.give(call.op("Gelu", {call.in(0)}, {attribute("approximate", std::string_view("tanh"))}));
     return call.give(call.op("Gelu", {call.in(0)}));
   }
@@ -247,27 +225,13 @@ void silu_of(SaveCall& call) {
   const Formula f{call};
   call.give(f.mul(f.x, f.of("Sigmoid", f.x)));
 }
-/// Of f64 a formula.
-std::string sixth_of_line(const Formula& f) {
-  return f.call.op("Clip", {f.div(f.add(f.x, f.number(3)), f.number(6)), f.number(0), f.number(1)});
-}
 void hard_sigmoid(SaveCall& call) {
-  if (call.dtype() == Dtype::f64) return call.give(sixth_of_line({call}));
   call.give(unary(call, "HardSigmoid", call.in(0), call.dtype(), {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)}));
-}
-void hard_swish(SaveCall& call) {
-  const Formula f{call};
-  call.give(call.dtype() == Dtype::f64 ? f.mul(f.x, sixth_of_line(f)) : f.of("HardSwish", f.x));
 }
 void soft_plus(SaveCall& call) {
   const Formula f{call};
-  const double beta = call.number("p0"), threshold = call.number("p1");
-  const auto scaled = beta == 1 ? f.x : f.scaled(f.x, beta);
-  auto y = f.of("Softplus", scaled);
-  if (beta != 1) y = f.scaled(y, 1 / beta);
-  // Above the threshold x itself: the same in f32 from 17 on.
-  const double same = call.dtype() == Dtype::f64 ? 37 : 17;
-  call.give(threshold >= same ? y : f.where(call.op("Greater", {scaled, f.number(threshold)}), f.x, y));
+  const double beta = call.number("p0");
+  call.give(beta == 1 ? f.of("Softplus", f.x) : f.scaled(f.of("Softplus", f.scaled(f.x, beta)), 1 / beta));
 }
 void log_sigmoid_of(SaveCall& call) {
   const Formula f{call};
@@ -480,7 +444,6 @@ std::vector<Saver> elementwise_savers() {
       {"normal_cdf", normal_cdf_of},
       {"silu", silu_of},
       {"hardsigmoid", hard_sigmoid},
-      {"hardswish", hard_swish},
       {"softplus", soft_plus},
       {"log_sigmoid", log_sigmoid_of},
       {"clamp", clip},

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "lib/base/process_mutex.h"
 #include "lib/exec/collect/value.h"
 #include "lib/graph/op.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 /// The outputs of all devices.
 struct All {
-  ProcessMutex mutex;
+  std::mutex mutex;
   std::vector<SpeculativeOutputs*> of;
 };
 

@@ -114,7 +114,7 @@ inline Array distances_of_rows(const Array& a, const Array& b, double p) {
   return y;
 }
 
-inline std::vector<Case> distance_cases() {
+inline std::vector<Case> dist_cases() {
   using T = const Tensor&;
   const auto reference = [](double p) {
     return [=](const Array& a, const Array& b) {
@@ -123,9 +123,9 @@ inline std::vector<Case> distance_cases() {
     };
   };
   return {of_two(
-              "distance", {3, 4}, {4}, [](T a, T b) { return distance(a, b); }, reference(2)),
+              "dist", {3, 4}, {4}, [](T a, T b) { return dist(a, b); }, reference(2)),
           of_two(
-              "distance of sums", {3, 4}, {3, 4}, [](T a, T b) { return distance(a, b, 1); }, reference(1))};
+              "dist of sums", {3, 4}, {3, 4}, [](T a, T b) { return dist(a, b, 1); }, reference(1))};
 }
 inline std::vector<Case> cdist_cases() {
   using T = const Tensor&;
@@ -169,7 +169,7 @@ inline const RegisterCases moments_registered[] = {{"var_mean", var_mean_cases},
                                                    {"nansum", nansum_cases},
                                                    {"nanmean", nanmean_cases},
                                                    {"diff", diff_cases},
-                                                   {"distance", distance_cases},
+                                                   {"dist", dist_cases},
                                                    {"cdist", cdist_cases},
                                                    {"cosine_similarity", cosine_similarity_cases},
                                                    {"pairwise_distance", pairwise_distance_cases},
