@@ -75,7 +75,7 @@ Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
     auto& copy = cloning->slots[slot_.get()];
     if (!copy) {
       copy = std::make_shared<Slot>();
-      auto leaf = leaf_of(*copy, slot_->now());
+      auto leaf = leaf_of(*copy, slot_here(slot_)->now());
       copy->swap(leaf);
       copy->frozen = slot_->frozen.load();
       copy->held = slot_->held.load();

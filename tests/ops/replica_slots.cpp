@@ -23,7 +23,7 @@ using Values = std::vector<double>;
 /// Dropout of rows, of channels and of attention's weights; tied weights; a child by pointer, which has no clone.
 struct Replicated : nn::Module {
   nn::Linear in{6, 8}, out{8, 3};
-  nn::MultiheadAttention attention{8, 2, {.dropout = 0.2}};
+  nn::MultiheadAttention attention{8, 2, {.dropout = 0.2, .batch_first = true}};
   nn::Dropout drop{0.4};
   std::shared_ptr<nn::Linear> tied = std::make_shared<nn::Linear>(8, 8);
 
