@@ -9,6 +9,7 @@
 #include "clnet/debug.h"
 #include "clnet/decode.h"
 #include "clnet/device.h"
+#include "clnet/dist.h"
 #include "clnet/dtype.h"
 #include "clnet/error.h"
 #include "clnet/hooks.h"

@@ -25,6 +25,11 @@ void check_processes(std::string_view name) { (void)integer(name, 1, 64); }
 void check_switch(std::string_view name) { (void)word(name, {"on", "off"}); }
 void check_batches(std::string_view name) { (void)word(name, {"auto", "off", "eager", "force"}); }
 void check_width(std::string_view name) { (void)word(name, {"1", "4", "8", "16"}); }
+void check_timeout(std::string_view name) { (void)integer(name, 1, 86400); }
+void check_mpi(std::string_view name) {
+  if (const auto value = text(name); !value || value->find('/') == std::string::npos)
+    (void)word(name, {"openmpi", "mpich", "off", "a module's path"});
+}
 void check_folder(std::string_view name) {
   std::error_code code;
   if (const auto value = text(name); value && !std::filesystem::is_directory(*value, code))
@@ -105,6 +110,11 @@ constexpr std::array variables{
     Variable{"CLNET_QUIRKS", "on | off",
              "off: choose solvers as if clnet-info --self-test had found nothing wrong with the device", check_switch},
     Variable{"CLNET_SOLVER", "op:solver[,op:solver...]", "use this solver for an operation, as in matmul:direct"},
+    // Several processes
+    Variable{"CLNET_MPI", "openmpi | mpich | off | a module's path",
+             "the MPI that joins processes; off: this one works alone; unset: the MPI that started it", check_mpi},
+    Variable{"CLNET_DIST_TIMEOUT", "seconds, 1 to 86400",
+             "how long a rank may be silent until the job ends; unset: 60. Slow ranks are not silent", check_timeout},
     // Data
     Variable{"CLNET_DATA_DIR", "a folder", "where data sets are looked for before the usual places"},
 };

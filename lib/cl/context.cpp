@@ -12,6 +12,7 @@
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
+#include "lib/cl/before_drivers_end.h"
 #include "lib/cl/driver_lifetime.h"
 #include "lib/cl/quirks.h"
 #include "lib/cl/split_launch.h"
@@ -47,6 +48,7 @@ Registry& registry() {
 /// Finishes devices and writes traces at exit, while the drivers still work: the handler is registered after they were loaded, so
 /// it runs before their own.
 void finish_all() {
+  call_before_drivers_end();
   if (drivers_gone()) return;
   Registry& contexts = registry();
   std::vector<std::shared_ptr<Context>> alive;

@@ -4,12 +4,14 @@
 
 #include "clnet/error.h"
 #include "lib/base/os/fork.h"
+#include "lib/cl/before_drivers_end.h"
 
 namespace clnet::ocl {
 
 namespace {
 
 std::atomic<bool> inherited{false}, ended{false};
+std::atomic<void (*)()> before_end{nullptr};
 
 }  // namespace
 
@@ -31,5 +33,11 @@ bool in_forked_child() { return inherited; }
 bool drivers_gone() { return inherited || ended; }
 
 void end_drivers() { ended = true; }
+
+void before_drivers_end(void (*call)()) { before_end = call; }
+
+void call_before_drivers_end() {
+  if (auto* const call = before_end.load()) call();
+}
 
 }  // namespace clnet::ocl

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that no file includes one from a floor above its own, that POSIX stays in lib/base/os, and PoCL behind its door
+"""Checks that no file includes one from a floor above its own, that POSIX stays in lib/base/os, MPI in lib/dist/mpi, and PoCL behind its door
 (docs/developer/overview.md).
 
 check_floors.py [ROOT]: reads include/, lib/, tools/ and tests/ under ROOT (default: this repository), prints a line for every
@@ -17,7 +17,7 @@ FLOORS = {
     "graph": 2,
     "exec": 3,
     "ops": 4,
-    "autograd": 5,
+    "autograd": 5, "dist": 5,
     "nn": 6, "optim": 6, "data": 6, "train": 6, "io": 6, "metrics": 6, "onnx": 6, "parallel": 6,
     "tools": 7, "tests": 7, "examples": 7,
 }
@@ -38,8 +38,8 @@ HEADERS = {
     "autograd.h": "autograd",
     "compile.h": "exec",
     "kernel.h": "ops", "ops.h": "ops",
-    "checkpoint.h": "io", "data.h": "data", "decode.h": "nn", "hooks.h": "train", "io.h": "io", "metrics.h": "metrics",
-    "onnx.h": "onnx", "parallel.h": "parallel",
+    "checkpoint.h": "io", "data.h": "data", "decode.h": "nn", "dist.h": "dist", "hooks.h": "train", "io.h": "io",
+    "metrics.h": "metrics", "onnx.h": "onnx", "parallel.h": "parallel",
     "models.h": "nn", "nn.h": "nn", "optim.h": "optim", "train.h": "train",
     "clnet.h": "tools",
 }
@@ -91,6 +91,9 @@ THREAD_LOCALS = {
 THREAD_LOCAL = re.compile(r"\bthread_local\b")
 # How often the library asks whether a pointer is the last: a speculative output and a prepack that would free memory. Who may overwrite is counted elsewhere (lib/exec/collect/sole_owner.h). Fewer are better: then this number goes down.
 USE_COUNTS = 3
+
+# The only folder that knows an MPI: its file is compiled into modules, never into the library.
+MPI = "lib/dist/mpi/"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SYSTEM_OPENCL = re.compile(r"^(CL/|OpenCL/|clblast)")
@@ -197,6 +200,8 @@ def problems(path, text):
     for match in INCLUDE.finditer(text):
         quote, name = match.groups()
         where = f"{path}:{line_of(text, match.start(1))}"
+        if name == "mpi.h" and not path.startswith(MPI):
+            yield f"{where}: <mpi.h>: only {MPI} includes it"
         if quote == "<" and SYSTEM_OPENCL.match(name):
             if path.startswith("include/") and path != OPENCL_HEADER:
                 yield f"{where}: <{name}>: {OPENCL_HEADER} is the only public header that includes OpenCL's"

@@ -39,6 +39,12 @@ class Floors(unittest.TestCase):
         self.expect("include/clnet/device.h", "#include <CL/cl.h>\n", "the only public header")
         self.expect("lib/graph/node.h", "#include <CL/opencl.hpp>\n", "graph knows no OpenCL")
 
+    def test_mpi(self):
+        self.expect("lib/dist/mpi/module.cpp", "#include <mpi.h>\n")
+        self.expect("lib/dist/engine.cpp", "#include <mpi.h>\n", "lib/dist/engine.cpp:1: <mpi.h>: only lib/dist/mpi/ includes it")
+        self.expect("tests/dist/ranks.cpp", '#include "mpi.h"\n', "only lib/dist/mpi/ includes it", "say clnet/<header>.h")
+        self.expect("lib/dist/group.cpp", '#include "clnet/optim.h"\n', "dist (floor 5) includes optim")
+
     def test_posix_headers(self):
         self.expect("lib/base/os/terminal.cpp", "#include <sys/ioctl.h>\n#include <unistd.h>\n")
         self.expect("lib/train/progress.cpp", "#include <sys/ioctl.h>\n#include <string>\n#include <unistd.h>\n",

@@ -29,6 +29,12 @@ OTHERS = {
     "CUDA_CACHE_PATH": "where NVIDIA's driver keeps compiled programs; `clnet-info --cache` shows it",
     "MESA_SHADER_CACHE_DIR": "the same of Mesa",
     "NEO_CACHE_DIR": "the same of Intel's driver",
+    "OMPI_COMM_WORLD_SIZE": "set by Open MPI's launcher: its module joins the processes",
+    "PMI_SIZE": "set by MPICH's launcher and Slurm's pmi2: MPICH's module joins the processes",
+    "PMI_RANK": "the same",
+    "PMIX_RANK": "set by launchers for either",
+    "SLURM_STEP_NUM_TASKS": "set by Slurm's srun: above 1, the process is one of several",
+    "SLURM_MPI_TYPE": "what Slurm offers, which tells one MPI from the other",
 }
 # Variables that tests and scripts of the project read.
 TESTS = {
