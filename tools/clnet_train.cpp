@@ -130,9 +130,35 @@ class Trace {
   bool completed_ = false;
 };
 
-void say(const std::string& line) {
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
+/// Of a program that may be one rank of several: rank 0 alone writes.
+class Speaker {
+ public:
+  explicit Speaker(bool speaks) : speaks_(speaks) {}
+  void operator()(const std::string& line) const {
+    if (!speaks_) return;
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+
+ private:
+  bool speaks_;
+};
+
+/// --devices by the rank's number on its host, else --device.
+Device device_of(const TrainOptions& o, const dist::Group& ranks) {
+  if (!o.devices.empty()) return Device::find(o.devices[static_cast<std::size_t>(ranks.local_rank()) % o.devices.size()]);
+  return o.device.empty() ? Device::current() : Device::find(o.device);
+}
+
+/// Fails now where a file could not be written at the end.
+void require_writable_files(const TrainOptions& o) {
+  require_writable("--save", o.save);
+  if (!o.export_file.empty()) require_writable("--export", o.export_file);
+  if (!o.plot.empty()) require_writable("--plot", o.plot);
+  if (!o.csv.empty()) require_writable("--csv", o.csv);
+  if (!o.trace.empty()) require_writable("--trace", o.trace);
+  std::error_code ignored;
+  if (!o.log.empty() && !fs::is_character_file(o.log, ignored) && !fs::is_fifo(o.log, ignored)) require_writable("--log", o.log);
 }
 
 /// A loss in nats, as it is read of texts, too.
@@ -158,25 +184,22 @@ std::string result_line(const TrainData& data, const train::FitResult& result, d
 }
 
 int run(const TrainOptions& o) {
-  const auto device = o.device.empty() ? Device::current() : Device::find(o.device);
+  const auto ranks = dist::init();
+  const bool writes = ranks.rank() == 0;
+  const Speaker say(writes);
+  const auto device = device_of(o, ranks);
   Device::set_default(device);
   if (o.sample) {
     tools::tell_of_compiling(stderr);
     tools::write_sample(o);
     return 0;
   }
-  require_writable("--save", o.save);
-  if (!o.export_file.empty()) require_writable("--export", o.export_file);
-  if (!o.plot.empty()) require_writable("--plot", o.plot);
-  if (!o.csv.empty()) require_writable("--csv", o.csv);
-  if (!o.trace.empty()) require_writable("--trace", o.trace);
-  std::error_code ignored;
-  if (!o.log.empty() && !fs::is_character_file(o.log, ignored) && !fs::is_fifo(o.log, ignored)) require_writable("--log", o.log);
+  if (writes) require_writable_files(o);
   std::shared_ptr<tools::OnnxClassifier> classifier;
   manual_seed(o.seed);
   if (!o.file.empty()) classifier = std::make_shared<tools::OnnxClassifier>(o);
   const auto sets = classifier ? tools::load_data(o, classifier->image()) : tools::load_data(o);
-  if (!sets.class_names.empty()) require_writable("--sheet", o.sheet);
+  if (!sets.class_names.empty() && writes) require_writable("--sheet", o.sheet);
   const auto& alphabet = sets.alphabet;
   if (!alphabet.empty()) tools::prompt_of(o, alphabet);  // tells of a wrong one before training
 
@@ -199,7 +222,7 @@ int run(const TrainOptions& o) {
   const auto epochs = (total + epoch_length - 1) / epoch_length;
 
   std::optional<tools::TrainLog> log;
-  if (!o.log.empty()) log.emplace(o.log, sets.items(), sets.per_sample());
+  if (!o.log.empty() && writes) log.emplace(o.log, sets.items(), sets.per_sample());
   Curves curves;
   const bool epochs_on_stdout = !(os::is_terminal(os::Stream::output) && os::is_terminal(os::Stream::error));
 
@@ -215,17 +238,19 @@ int run(const TrainOptions& o) {
   fit.shuffle = !o.no_shuffle;
   fit.seed = o.seed;
   fit.early_stopping = o.early_stopping;
+  fit.group = ranks;
+  fit.exchanged = o.exchange == "bf16" ? Dtype::bf16 : Dtype::f32;
   for (const auto& name : o.metrics) fit.metrics.push_back(metrics::make(name, sets.classes));
   std::optional<optim::EMA> average;
   if (o.ema) fit.hooks.push_back(train::ema(average.emplace(*model, *o.ema)));
   if (o.accumulate > 1) fit.hooks.push_back(train::accumulation(o.accumulate));
-  if (!o.tensorboard.empty()) fit.hooks.push_back(train::tensorboard(o.tensorboard));
-  if (!o.csv.empty()) fit.hooks.push_back(train::csv(o.csv));
+  if (!o.tensorboard.empty() && writes) fit.hooks.push_back(train::tensorboard(o.tensorboard));
+  if (!o.csv.empty() && writes) fit.hooks.push_back(train::csv(o.csv));
   fit.checkpoint = o.checkpoint;
   fit.checkpoint_steps = o.checkpoint_steps;
   fit.resume = o.resume;
   fit.progress = os::is_terminal(os::Stream::error);
-  if (!fit.progress) tools::tell_of_compiling(stdout);
+  if (!fit.progress && writes) tools::tell_of_compiling(stdout);
   std::int64_t steps_before = 0;
   fit.on_start = [&](std::int64_t steps, std::int64_t) {
     steps_before = steps;
@@ -255,11 +280,12 @@ int run(const TrainOptions& o) {
   say(fmt::format("{}, {} rate {} {}, batches of {}, {} steps ({} {}); device {}", o.optimizer, o.schedule,
                   o.schedule == "one-cycle" ? "up to" : "of", *tools::optimizer_options(o).learning_rate, o.batch_size, total,
                   epochs, epochs == 1 ? "epoch" : "epochs", device.info().name));
+  if (ranks.size() > 1) say(fmt::format("{} ranks, each with its share of every batch", ranks.size()));
 
   if (classifier && !classifier->note().empty()) say(classifier->note());
 
   const auto start = std::chrono::steady_clock::now();
-  Trace trace(device, o.trace);
+  Trace trace(device, writes ? o.trace : "");
   const auto result = train::fit(*model, *sets.train, fit);
   device.finish();
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -269,6 +295,7 @@ int run(const TrainOptions& o) {
     return interrupted;
   }
 
+  if (!writes) return result.interrupted ? interrupted : 0;
   if (average) average->apply_to_module();
   io::save_safetensors(o.save, network.state_dict(), tools::metadata_of(o.model, alphabet));
   if (!o.plot.empty()) draw(o, sets, curves, epoch_length);

@@ -252,6 +252,13 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
+  option(group, "--devices", o.devices, "WHICH,...",
+         "under mpirun: the devices of the ranks on a host, in their order; they are gone through again where ranks are more")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->excludes("--device");
+  option(group, "--exchange", o.exchange, "DTYPE", "under mpirun: ranks add gradients as f32, or as bf16 in half the bytes")
+      ->check(CLI::IsMember({"f32", "bf16"}));
   for (const char* name : {"--image-size",
                            "--augment",
                            "--workers",

@@ -51,6 +51,8 @@ struct TrainOptions {
   std::optional<double> top_p;
 
   std::string device;
+  std::vector<std::string> devices;
+  std::string exchange = "f32";
 };
 
 /// Fills `options`. Returns an exit code when the program ends here: 0 after --help or --version, 2, with a line on stderr, for

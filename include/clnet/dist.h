@@ -20,6 +20,7 @@
 #include "clnet/dtype.h"
 #include "clnet/error.h"
 #include "clnet/export.h"
+#include "clnet/tensor.h"
 
 namespace clnet {
 
@@ -107,6 +108,23 @@ CLNET_API void broadcast(HostArray values, int root, const Group& group);
 /// To another rank, which calls recv() with as many elements. May wait for that.
 CLNET_API void send(ConstHostArray values, int to, const Group& group);
 CLNET_API void recv(HostArray values, int from, const Group& group);
+
+// The same as operations on a device, with gradients, f32, f16, bf16, f64 and integers. Their results are graph, so all ranks
+// must evaluate the same collectives in the same order: those of one evaluation come in the order in which they need each other.
+// A gradient is that of the sum of all ranks' losses, which all ranks compute. A group of one rank gives the input itself. They
+// throw Error for an undefined tensor, DtypeError for sums of bool and ShapeError where the first dimension does not fit;
+// evaluations throw RankLost. An evaluation that fails behind a collective is not tried again, and DetectAnomaly does not look
+// into one.
+
+/// The sum over all ranks. Several tensors go together, in buckets of up to 25 MiB: ranks add one while the next is on its way.
+CLNET_API Tensor all_reduce(const Tensor& x, const Group& group);
+CLNET_API std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& group);
+/// The tensors of all ranks, which have one shape, joined along the first dimension.
+CLNET_API Tensor all_gather(const Tensor& x, const Group& group);
+/// This rank's part, along the first dimension, of the sum over all ranks.
+CLNET_API Tensor reduce_scatter(const Tensor& x, const Group& group);
+/// Root's tensor on all ranks, which give one of the same shape.
+CLNET_API Tensor broadcast(const Tensor& x, int root, const Group& group);
 
 /// Something that all ranks must share, as {"batch size", "128"}.
 struct Item {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clnet/data.h"
+#include "clnet/dist.h"
 #include "clnet/export.h"
 #include "clnet/io.h"
 #include "clnet/metrics.h"
@@ -61,6 +62,8 @@ struct EvaluateOptions {
   std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;  ///< the mean over a batch; none: as above
   StepFunction step_function = nullptr;                                              ///< instead of `loss`
   std::vector<metrics::Metric> metrics = {};                                         ///< evaluated with states of their own
+  /// All ranks evaluate, each its share of every batch, and have the numbers of the whole dataset.
+  std::optional<dist::Group> group = std::nullopt;
 };
 /// The same with options. Throws Error for `loss` beside `step_function`, and as metrics do.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options);
@@ -168,6 +171,12 @@ struct FitOptions {
 
   std::vector<std::shared_ptr<Hook>> hooks = {};
 
+  /// All ranks of the group train one model, each its share of every batch (docs/guide/clusters.md): the steps are those of the
+  /// whole batches, within rounding. Ranks have equal models, data and options. Rank 0 alone shows progress, writes checkpoints
+  /// and has the functions below called, and hooks that only observe.
+  std::optional<dist::Group> group = std::nullopt;
+  Dtype exchanged = Dtype::f32;  ///< bf16: ranks exchange gradients in half the bytes, rounded
+
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none
   bool resume = false;                    ///< continue from an existing checkpoint, up to the given epochs or steps
@@ -208,10 +217,23 @@ struct FitResult {
 /// A stream that has a state() goes on where it was. Otherwise a resumed training begins a new epoch, and a line on stderr
 /// reports it. An epoch of a stream has any number of steps, so schedules need a number of steps from the caller.
 ///
+/// With a group, throws Error where ranks would train different things, and RankLost where one is lost.
+///
 /// Throws Error for options that contradict each other or are out of range, and when the loss is not finite. Before training it
 /// throws FileError for a checkpoint that is damaged or of another model or run, and for a folder that it cannot make or write
 /// to. A run is its batch size, seed, precision, the dataset's fingerprint, normalisation, augmentation, momenta and scheduled
 /// learning rates so far, its metrics and its hooks by name. Without a schedule the checkpoint's learning rate stays.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
+
+// For a loop of your own on several ranks, all of which begin with the same weights:
+//   const auto ranks = dist::init();
+//   train::add_gradients(adam, ranks);
+//   for (const auto& batch : data::batches(images, {.batch_size = 128, .drop_last = true, .share = train::share_of(ranks)}))
+//     adam.step(batch.weight() * loss(model(batch.images), batch.labels));
+
+/// An equal share of each batch for each rank.
+CLNET_API data::Share share_of(const dist::Group& group);
+/// From now on each step takes the sums of the gradients of all ranks, by Optimizer::set_gradient_function().
+CLNET_API void add_gradients(optim::Optimizer& optimizer, const dist::Group& group);
 
 }  // namespace clnet::train

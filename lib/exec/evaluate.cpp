@@ -120,7 +120,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   };
   try {
     run();
-  } catch (const LostInPlace&) {
+  } catch (const NotRepeatable&) {
     throw;
   } catch (const DeviceError&) {
     if (!cache.may_shrink(*plan, *device)) throw;

@@ -63,6 +63,26 @@ void require_last(const char* layer, const Tensor& x, const Shape& shape) {
   if (!fits) throw ShapeError(fmt::format("{}: normalises {}, got {}", layer, to_string(shape), to_string(x.spec())));
 }
 
+/// batch_norm_training() over the rows of all ranks: the mean first, then the deviations from it.
+BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  std::vector<int> others;
+  std::vector<std::int64_t> beside(static_cast<std::size_t>(x.rank()), 1);
+  for (int d = 0; d < x.rank(); ++d)
+    if (d != 1) others.push_back(d);
+  beside[1] = x.size(1);
+  const Shape channels(beside);
+  const Tensor wide = cast(x, Dtype::f32);
+  const auto own = static_cast<double>(x.numel() / x.size(1));
+  const auto sums = dist::all_reduce({sum(wide, others), Tensor::scalar(own)}, group);
+  const Tensor &count = sums[1], mean = sums[0] / count;
+  const Tensor centred = wide - reshape(mean, channels);
+  const Tensor var = dist::all_reduce(sum(square(centred), others), group) / count;
+  Tensor y = centred * reshape(rsqrt(var + eps), channels);
+  if (weight.defined()) y = y * reshape(weight, channels);
+  if (bias.defined()) y = y + reshape(bias, channels);
+  return {cast(y, x.dtype()), mean, var * (count / (count - 1.0))};
+}
+
 /// How many batches there were with this one, as each thread that evaluates the graph has found.
 class Batches {
  public:
@@ -109,7 +129,9 @@ Tensor BatchNorm::forward(const Tensor& x) {
     warn_if_awaited(*this, *mean_);
     return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
   }
-  const auto result = batch_norm_training(x, weight, bias, options_.eps);
+  const bool over_ranks = training() && options_.group && options_.group->size() > 1;
+  const auto result = over_ranks ? batch_norm_over(*options_.group, x, weight, bias, options_.eps)
+                                 : batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
     // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
     const auto batches = std::make_shared<Batches>(options_.momentum ? nullptr : slot_of(*count_));

@@ -58,7 +58,7 @@ Tensor Tensor::diag_embed(std::int64_t offset, int dim1, int dim2) const { retur
 Tensor Tensor::diagonal(std::int64_t offset, int dim1, int dim2) const { return clnet::diagonal(*this, offset, dim1, dim2); }
 Tensor Tensor::diff(int order, int dim) const { return clnet::diff(*this, order, dim); }
 Tensor Tensor::digamma() const { return clnet::digamma(*this); }
-Tensor Tensor::dist(const Tensor& b, double p) const { return clnet::dist(*this, b, p); }
+Tensor Tensor::distance(const Tensor& b, double p) const { return clnet::distance(*this, b, p); }
 Tensor Tensor::dot(const Tensor& b) const { return clnet::dot(*this, b); }
 Tensor Tensor::eq(const Tensor& b) const { return clnet::eq(*this, b); }
 Tensor Tensor::eq(double b) const { return clnet::eq(*this, b); }

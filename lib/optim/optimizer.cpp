@@ -86,6 +86,7 @@ struct Optimizer::Impl {
   std::vector<Group> groups;
   std::vector<Member> members;  ///< of all groups, in order
   std::optional<Scaling> scaling;
+  GradientFunction gradient_function;
   bool is_stepping = false;
 
   void require_idle(std::string_view call) const {
@@ -191,6 +192,26 @@ struct Optimizer::Impl {
       if (!members[i].sum || members[i].parameter.frozen()) continue;
       all[i] = all[i].defined() ? members[i].sum->value() + cast(all[i], Dtype::f32) : members[i].sum->value();
     }
+    return all;
+  }
+
+  /// Lets the program's function replace them.
+  std::vector<Tensor> replaced(std::vector<Tensor> all, std::vector<Tensor>& more) const {
+    if (!gradient_function) return all;
+    const auto before = all;
+    gradient_function(all, more);
+    const auto of = [&](std::size_t i) { return fmt::format("{}: the gradient function gave {}", name, members[i].name); };
+    if (all.size() != before.size())
+      throw Error(fmt::format("{}: the gradient function gave {} gradients for {}", name, all.size(), before.size()));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].defined() != before[i].defined())
+        throw Error(of(i) + (all[i].defined() ? " a gradient, and the step leaves it alone" : " none"));
+      if (!all[i].defined()) continue;
+      if (all[i].shape() != before[i].shape())
+        throw ShapeError(fmt::format("{} {} for {}", of(i), to_string(all[i].shape()), to_string(before[i].shape())));
+      if (!is_floating(all[i].dtype())) throw DtypeError(fmt::format("{} {}", of(i), to_string(all[i].dtype())));
+    }
+    require_more(more);
     return all;
   }
 
@@ -416,7 +437,7 @@ Tensor Optimizer::step(const Tensor& loss, std::span<const Tensor> more) {
   Impl::Stepping stepping(*impl_, "step");
   impl_->require_more(more);
   std::vector<Tensor> wanted(more.begin(), more.end());
-  auto update = impl_->update(impl_->with_sums(impl_->gradients_of(loss)));
+  auto update = impl_->update(impl_->replaced(impl_->with_sums(impl_->gradients_of(loss)), wanted));
   wanted.push_back(loss);
   impl_->run(std::move(update), true, std::move(wanted));
   stepping.done();
@@ -469,7 +490,9 @@ void Optimizer::step() {
   const auto gradients = impl_->with_sums(std::vector<Tensor>(impl_->members.size()));
   if (std::none_of(gradients.begin(), gradients.end(), [](const Tensor& sum) { return sum.defined(); }))
     throw Error(fmt::format("{}: step() without a loss, and nothing was accumulated", impl_->name));
-  impl_->run(impl_->update(gradients), true);
+  std::vector<Tensor> more;
+  auto update = impl_->update(impl_->replaced(gradients, more));
+  impl_->run(std::move(update), true, std::move(more));
   stepping.done();
 }
 
@@ -496,6 +519,12 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
   }
   impl_->run(impl_->update(moving), false);
   stepping.done();
+}
+
+void Optimizer::set_gradient_function(GradientFunction function) {
+  require_made("set_gradient_function");
+  impl_->require_idle("set_gradient_function");
+  impl_->gradient_function = std::move(function);
 }
 
 void Optimizer::set_loss_scale(const LossScale& options) {

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "clnet/data/mixing.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/metrics/classes.h"
+#include "lib/train/job.h"
 
 namespace clnet::train {
 
@@ -94,6 +96,11 @@ Loss default_loss(const data::Dataset& dataset) {
   };
 }
 
+Tensor counted_labels(const data::Dataset& dataset, const Tensor& labels) {
+  if (!labels.defined() || is_floating(labels.dtype()) || all_count(dataset)) return {};
+  return sum(cast(greater_equal(labels, 0), Dtype::f32));
+}
+
 Step step_of(nn::Module& model, const data::Batch& batch, const StepFunction& function, const Loss& loss, bool own_loss,
              const data::Dataset* of) {
   if (function) {
@@ -122,7 +129,6 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
   require_names(options.metrics);
   std::vector<metrics::Metric> measures;
   for (const auto& metric : options.metrics) measures.push_back(metric.fresh());
-  const bool all = all_count(dataset);
   const nn::KeptModes kept(model);
   model.inference();
   double loss_sum = 0, correct = 0, count = 0;
@@ -138,10 +144,18 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     }
     waiting.clear();
   };
-  const data::BatchOptions batches{
-      .batch_size = options.batch_size, .workers = options.workers, .prefetch = options.prefetch, .collate = options.collate};
+  const Job job(options.group);
+  const data::BatchOptions batches{.batch_size = options.batch_size,
+                                   .workers = options.workers,
+                                   .prefetch = options.prefetch,
+                                   .collate = options.collate,
+                                   .share = job.share()};
   for (const data::Batch& batch : data::batches(dataset, batches)) {
-    if (stop()) return std::nullopt;
+    if (!job.several() && stop()) return std::nullopt;
+    if (!batch.images.defined()) {
+      begun = true;
+      continue;  // a small batch has nothing for this rank
+    }
     const auto step =
         step_of(model, batch, options.step_function, loss, static_cast<bool>(options.loss), begun ? nullptr : &dataset);
     begun = true;
@@ -151,7 +165,7 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     if (has_labels && !is_floating(labels.dtype())) {
       has_accuracy = true;
       sums.correct = count_correct(step.outputs[0], labels);
-      if (!all) sums.counted = sum(cast(greater_equal(labels, 0), Dtype::f32));
+      sums.counted = counted_labels(dataset, labels);
     }
     auto wanted = metrics::update(measures, step.outputs, step.labels);
     for (const auto* tensor : {&sums.loss, &sums.correct, &sums.counted})
@@ -165,8 +179,12 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
   }
   read();
   if (!begun) throw Error("train::evaluate: the dataset is empty");
-  return Evaluation{loss_sum / count, has_accuracy ? correct / count : std::numeric_limits<double>::quiet_NaN(),
-                    metrics::results(measures)};
+  // Ranks agree on whether they were asked to stop once all have computed their share.
+  std::array<double, 5> sums{loss_sum, correct, count, has_accuracy ? 1.0 : 0.0, job.several() && stop() ? 1.0 : 0.0};
+  job.add_up(sums);
+  if (sums[4] > 0) return std::nullopt;
+  return Evaluation{sums[0] / sums[2], sums[3] > 0 ? sums[1] / sums[2] : std::numeric_limits<double>::quiet_NaN(),
+                    job.results(measures)};
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options) {

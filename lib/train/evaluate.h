@@ -14,6 +14,9 @@ using Loss = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
 /// nothing to be learned from it.
 Loss default_loss(const data::Dataset& dataset);
 
+/// How many labels of a batch count for the default loss; undefined where all do.
+Tensor counted_labels(const data::Dataset& dataset, const Tensor& labels);
+
 /// Throws ShapeError unless `output` has the targets' shape, or a dimension of classes more than the labels.
 void require_fitting(const Tensor& output, const Tensor& labels);
 

@@ -9,6 +9,7 @@
 
 #include "clnet/autocast.h"
 #include "clnet/error.h"
+#include "clnet/ops.h"
 #include "clnet/train.h"
 #include "lib/base/log.h"
 #include "lib/cl/compile_watch.h"
@@ -17,6 +18,7 @@
 #include "lib/train/evaluate.h"
 #include "lib/train/hooks.h"
 #include "lib/train/interrupt.h"
+#include "lib/train/job.h"
 #include "lib/train/progress.h"
 
 namespace clnet::train {
@@ -25,6 +27,9 @@ namespace {
 
 /// So that steps can be counted: a dataset's labels alone would not fit in memory otherwise.
 constexpr std::int64_t most_epochs = 1'000'000'000;
+
+/// How many steps several ranks make before they read the losses, and whether one was interrupted.
+constexpr std::size_t ranks_read_after = 8;
 
 using Clock = std::chrono::steady_clock;
 
@@ -61,7 +66,9 @@ class Fit {
         optimizer_(options.optimizer),
         loss_(options.loss ? options.loss : default_loss(dataset)),
         run_{.model = model, .optimizer = options.optimizer},
-        hooks_(options.hooks, run_) {
+        hooks_(options.hooks, run_),
+        job_(options.group) {
+    if (!job_.writes()) hooks_.drop_observers();
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
     is_stream_ = dataset.size() == data::Dataset::unknown;
     epoch_length_ = is_stream_ ? 0 : batches_per_epoch(epoch_samples(), options.batch_size);
@@ -99,18 +106,21 @@ class Fit {
     Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) resume();
+    require_equal_ranks();
+    const SharedGradients shared(*this);
     show_position();
     hooks_.before(&Hook::before_training);
-    if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
+    if (options_.on_start && job_.writes()) options_.on_start(at_.steps, at_.epochs);
     const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset_);
     const bool is_text = arrays && arrays->is_text();
-    Progress progress(options_.progress, planned_epochs(), planned_steps(),
+    Progress progress(options_.progress && job_.writes(), planned_epochs(), planned_steps(),
                       is_text ? Unit{"characters", arrays->sample_shape[0]} : Unit{arrays ? "images" : "samples", 1});
     progress_ = &progress;
-    // Who cancels compiling before the first step, or while validating, leaves nothing half done.
+    // Who cancels compiling before the first step, or while validating, leaves nothing half done. Several ranks end together,
+    // after a step.
     const ocl::CompileWatch watch([&](std::size_t compiled, std::size_t total) {
       progress.compiling(compiled, total);
-      return !(cancelled_ = interrupt.requested() && (!begun_ || validating_));
+      return !(cancelled_ = !job_.several() && interrupt.requested() && (!begun_ || validating_));
     });
     try {
       train();
@@ -124,6 +134,37 @@ class Fit {
   }
 
  private:
+  /// Lets the optimizer step with the gradients of all ranks while it lives.
+  class SharedGradients {
+   public:
+    explicit SharedGradients(Fit& fit) : fit_(fit) {
+      if (!fit.job_.several()) return;
+      fit.optimizer_.set_gradient_function(
+          [&fit](std::vector<Tensor>& gradients, std::vector<Tensor>& more) { fit.share_gradients(gradients, more); });
+    }
+    ~SharedGradients() {
+      if (fit_.job_.several()) fit_.optimizer_.set_gradient_function(nullptr);
+    }
+    SharedGradients(const SharedGradients&) = delete;
+    SharedGradients& operator=(const SharedGradients&) = delete;
+
+   private:
+    Fit& fit_;
+  };
+
+  void require_equal_ranks() const {
+    job_.require_equal({{"batch size", std::to_string(options_.batch_size)},
+                        {"seed", std::to_string(options_.seed)},
+                        {"precision", std::string(to_string(options_.precision))},
+                        {"epochs", std::to_string(options_.epochs)},
+                        {"steps", std::to_string(options_.steps)},
+                        {"data", dataset_.fingerprint()},
+                        {"augmentation", augmentation_text(options_.augmentation)},
+                        {"hooks", hooks_.names()},
+                        {"steps already made", std::to_string(at_.steps)}},
+                       model_);
+  }
+
   void train() {
     while (!done()) {
       if (!epoch()) {
@@ -174,6 +215,8 @@ class Fit {
     require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));
     require(o.early_stopping == 0 || o.validation, "early_stopping needs a validation dataset");
     require(!o.validation || o.validation->get().size() != 0, "the validation dataset is empty");
+    require(o.exchanged == Dtype::f32 || o.exchanged == Dtype::bf16,
+            fmt::format("gradients are exchanged as f32 or bf16, not {}", to_string(o.exchanged)));
     require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
     require(!o.checkpoint.empty() || (o.checkpoint_steps == 0 && !o.resume),
             "checkpoint_steps and resume need a checkpoint folder");
@@ -192,6 +235,9 @@ class Fit {
 
   void resume() {
     at_ = checkpoint_->load(model_, optimizer_);
+    // Rank 0 has the sums of all.
+    if (!job_.writes())
+      for (auto& metric : metrics_) metric.reset();
     if (!is_stream_ || at_.epoch_steps == 0 || at_.stream_state) return;
     logging::print(
         logging::Level::warning,
@@ -235,6 +281,9 @@ class Fit {
   void save() {
     if (!checkpoint_) return;
     hooks_.before(&Hook::before_checkpoint);
+    job_.share_buffers(model_);
+    job_.collect(metrics_);
+    if (!job_.writes()) return;
     if (options_.before_checkpoint) options_.before_checkpoint();
     checkpoint_->save(at_, model_, optimizer_);
   }
@@ -256,7 +305,7 @@ class Fit {
                          .validation = std::nullopt,
                          .images_per_second = static_cast<double>(images_) / training,
                          .seconds = 0,
-                         .metrics = metrics::results(metrics_)};
+                         .metrics = job_.results(metrics_)};
     const bool whole = run_.whole_epoch = whole_epoch();
     // Going on later from here, with more steps allowed, must not see an epoch that ended early.
     if (!whole) save();
@@ -274,7 +323,7 @@ class Fit {
     }
     hooks_.after(&Hook::after_epoch);
     progress_->epoch(metrics);
-    if (options_.on_epoch) options_.on_epoch(metrics);
+    if (options_.on_epoch && job_.writes()) options_.on_epoch(metrics);
     result_.epochs.push_back(metrics);
     run_.record = nullptr;
     run_.records = result_.epochs;
@@ -293,6 +342,7 @@ class Fit {
     };
     try {
       hooks_.before(&Hook::before_evaluation);
+      job_.share_buffers(model_);
       validating_ = true;
       record.validation = evaluate(model_, *options_.validation,
                                    {.batch_size = options_.batch_size,
@@ -301,7 +351,8 @@ class Fit {
                                     .collate = options_.collate,
                                     .loss = options_.loss,
                                     .step_function = options_.step_function,
-                                    .metrics = options_.metrics},
+                                    .metrics = options_.metrics,
+                                    .group = options_.group},
                                    [&] { return interrupt_->requested(); });
     } catch (const Error&) {
       end();
@@ -338,13 +389,18 @@ class Fit {
                                                             .collate = options_.collate,
                                                             .length = options_.length,
                                                             .sampler = options_.sampler,
-                                                            .stream_state = at_.stream_state})) {
+                                                            .stream_state = at_.stream_state,
+                                                            .share = job_.share()})) {
       step(batch);
-      const bool interrupted = interrupt_->requested(), enough = enough_steps();
+      const bool enough = enough_steps();
       const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
-      if (waiting_.size() >= pace_.group() || interrupted || enough || checkpoint_due) {
+      // Several ranks read at the same steps, and so stop at the same step.
+      const auto most_waiting = job_.several() ? ranks_read_after : pace_.group();
+      bool interrupted = !job_.several() && interrupt_->requested();
+      if (waiting_.size() >= most_waiting || interrupted || enough || checkpoint_due) {
         read_losses();
         show();
+        interrupted = interrupted || rank_interrupted_;
       }
       if (interrupted) return false;
       if (checkpoint_due) save();
@@ -367,43 +423,98 @@ class Fit {
     run_.loss_factor = 1;
     show_position();
     hooks_.before(&Hook::before_step);
+    const auto part = part_of(batch);
     {
       const Autocast cast(options_.precision);
+      const OwnRows rows(job_, part.rows);
       const auto step =
-          step_of(model_, batch, options_.step_function, loss_, static_cast<bool>(options_.loss), first_ ? &dataset_ : nullptr);
-      run_.loss = advance(step.loss, metrics::update(metrics_, step.outputs, step.labels));
+          step_of(model_, part, options_.step_function, loss_, static_cast<bool>(options_.loss), first_ ? &dataset_ : nullptr);
+      const bool has_rows = batch.images.defined();
+      run_.loss = advance(weighed(step, part, has_rows),
+                          has_rows ? metrics::update(metrics_, step.outputs, step.labels) : std::vector<Tensor>{});
     }
     for (auto& metric : metrics_) metric.detach();
-    waiting_.push_back(run_.loss);
+    waiting_.push_back({run_.loss, rank_stops_});
     ++at_.steps;
     ++at_.epoch_steps;
     at_.stream_state = batch.stream_state;
-    images_ += batch.images.size(0);
+    images_ += job_.several() ? batch.rows.batch : batch.images.size(0);
     run_.updated = !run_.accumulate;
     show_position();
     hooks_.after(&Hook::after_step);
   }
 
-  /// Steps down the loss or adds its gradient up, as the hooks want it; returns the loss.
+  /// Steps down the loss or adds its gradient up, as the hooks want it; returns the loss of the whole batch.
   Tensor advance(const Tensor& loss, std::vector<Tensor> more) {
     const bool scaled = run_.loss_factor != 1;
-    if (scaled) more.push_back(loss);
     const Tensor down = scaled ? loss * run_.loss_factor : loss;
-    const Tensor result = run_.accumulate ? optimizer_.accumulate(down, more) : optimizer_.step(down, more);
-    return scaled ? loss.detach() : result;
+    if (!job_.several()) {
+      if (scaled) more.push_back(loss);
+      const Tensor result = run_.accumulate ? optimizer_.accumulate(down, more) : optimizer_.step(down, more);
+      return scaled ? loss.detach() : result;
+    }
+    shared_loss_ = loss;
+    if (run_.accumulate) {
+      share_gradients({}, more);
+      optimizer_.accumulate(down, more);
+    } else {
+      optimizer_.step(down, more);
+    }
+    rank_stops_ = rank_stops_.detach();
+    return std::exchange(shared_loss_, {}).detach();
+  }
+
+  /// The batch's share, or, where this rank has nothing of a small batch, an earlier one, which then weighs nothing.
+  const data::Batch& part_of(const data::Batch& batch) {
+    if (!job_.several()) return batch;
+    if (batch.images.defined()) last_batch_ = batch;
+    require(last_batch_.images.defined(),
+            fmt::format("a batch of {} samples has nothing for rank {}", batch.rows.batch, job_.rank()));
+    return last_batch_;
+  }
+
+  /// The loss of a batch as this rank's part of the mean over all ranks; `has_rows`: of this batch.
+  Tensor weighed(const Step& step, const data::Batch& batch, bool has_rows) const {
+    if (!job_.several()) return step.loss;
+    const bool by_label = !options_.step_function && !options_.loss;
+    auto count = by_label ? counted_labels(dataset_, batch.labels) : step.count;
+    auto rows = batch.rows;
+    if (!has_rows) {
+      rows.count = 0;
+      if (count.defined()) count = zeros_like(count);
+    }
+    return job_.weighed(step.loss, count, rows);
+  }
+
+  /// Replaces gradients, this rank's part of the loss and its wish to stop by their sums over all ranks.
+  void share_gradients(std::span<Tensor> gradients, std::vector<Tensor>& more) {
+    std::vector<Tensor> sums;
+    for (const auto& gradient : gradients)
+      if (gradient.defined()) sums.push_back(options_.exchanged == Dtype::f32 ? gradient : cast(gradient, options_.exchanged));
+    sums.push_back(reshape(cast(shared_loss_, Dtype::f32), {}));
+    sums.push_back(Tensor::scalar(interrupt_->requested() ? 1.0 : 0.0));
+    sums = job_.sums(sums);
+    auto next = sums.begin();
+    for (auto& gradient : gradients)
+      if (gradient.defined()) gradient = options_.exchanged == Dtype::f32 ? *next++ : cast(*next++, gradient.dtype());
+    shared_loss_ = *next++;
+    rank_stops_ = *next;
+    more.push_back(shared_loss_);
+    more.push_back(rank_stops_);
   }
 
   void read_losses() {
     auto step = at_.steps - static_cast<std::int64_t>(waiting_.size());
-    for (const auto& tensor : std::exchange(waiting_, {})) {
+    for (const auto& [tensor, stops] : std::exchange(waiting_, {})) {
       const double loss = tensor.item<double>();
+      if (stops.defined() && stops.item<float>() > 0) rank_interrupted_ = true;
       ++step;
       if (!std::exchange(begun_, true)) interrupt_->begun();
       if (!std::isfinite(loss))
         throw Error(fmt::format("train::fit: the loss is {} at step {}; a lower learning rate may help", loss, step));
       at_.epoch_loss += loss;
       hooks_.on_loss(step, loss);
-      if (options_.on_step) options_.on_step(step, loss);
+      if (options_.on_step && job_.writes()) options_.on_step(step, loss);
     }
     pace_.was_read();
   }
@@ -448,12 +559,18 @@ class Fit {
   std::int64_t images_ = 0;  ///< of the present call of epoch()
   bool first_ = true;        ///< no step has been shown yet
   Clock::time_point rate_start_;
-  std::int64_t rate_steps_ = 0, rate_images_ = 0;  ///< those made before
-  std::vector<Tensor> waiting_;                    ///< losses not read yet
+  std::int64_t rate_steps_ = 0, rate_images_ = 0;   ///< those made before
+  std::vector<std::pair<Tensor, Tensor>> waiting_;  ///< losses not read yet, and whether a rank was interrupted
   ReadingPace pace_;
   bool begun_ = false;  ///< a step of this call is made
   bool validating_ = false, cancelled_ = false;
   FitResult result_;
+
+  Job job_;
+  data::Batch last_batch_;         ///< this rank's share of the last batch that has one
+  Tensor shared_loss_;             ///< of the step that is being built
+  Tensor rank_stops_;              ///< more than 0: a rank was interrupted before that step
+  bool rank_interrupted_ = false;  ///< that was read
 };
 
 }  // namespace

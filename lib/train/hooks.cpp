@@ -41,6 +41,10 @@ void call_named(const Hook& hook, const What& what) {
 
 }  // namespace
 
+void Hooks::drop_observers() {
+  std::erase_if(hooks_, [](const auto& hook) { return hook->only_observes(); });
+}
+
 void Hooks::before(Call call) const {
   for (const auto& hook : hooks_) call_named(*hook, [&] { ((*hook).*call)(run_); });
 }

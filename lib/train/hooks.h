@@ -17,6 +17,8 @@ class Hooks {
   using Call = void (Hook::*)(Run& run);
 
   Hooks(std::vector<std::shared_ptr<Hook>> hooks, Run& run) : hooks_(std::move(hooks)), run_(run) {}
+  /// Leaves out those that only observe.
+  void drop_observers();
 
   /// In order.
   void before(Call call) const;

@@ -45,13 +45,14 @@ others=$((ranks - 1))
 
 [ "$took" -lt "$seconds" ] || fail "it did not end within $seconds s"
 case $way in
-  collectives | cold | own-mpi)
+  collectives | cold | own-mpi | tensors | training | batch-norm | resume)
     [ "$status" = 0 ] || fail "expected 0"
     lines "$ranks" '^rank [0-9]+: ok$'
     ;;
   *) [ "$status" != 0 ] || fail "expected a fault" ;;
 esac
 case $way in
+  unlike-models) lines "$ranks" '^error: ranks disagree about parameters and buffers' ;;
   disagree) lines "$ranks" '^error: ranks disagree about data: rank 0 has "fashion-mnist", rank 1 has "mnist"$' ;;
   stop) lines "$others" '^lost: rank 1 on [^ ]+ has been silent for [0-9]+ s, last heard [^;]+; rank [0-9]+ on [^ ]+ is in collective 4, all_reduce of 1000 f32$' ;;
   stop-first) lines "$others" '^lost: rank 0 on [^ ]+ has been silent for [0-9]+ s, last heard [^;]+; rank [0-9]+ on [^ ]+ is in collective 2, ' ;;

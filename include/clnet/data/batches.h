@@ -116,6 +116,8 @@ struct CLNET_API Batch {
   /// The samples' place in the whole batch. A share may have none of a small batch: its tensors are undefined then.
   Rows rows = {};
 
+  /// The part that a share's mean has in the mean over the whole batch; 1 without a share.
+  double weight() const { return rows.batch > 0 ? static_cast<double>(rows.count) / static_cast<double>(rows.batch) : 1; }
   /// The number of tensors.
   std::size_t size() const { return (labels.defined() ? 2 : 1) + others.size(); }
   /// A tensor by its place. Throws Error where there is none.

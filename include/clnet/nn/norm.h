@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "clnet/dist.h"
 #include "clnet/export.h"
 #include "clnet/nn/module.h"
 
@@ -16,6 +17,9 @@ struct BatchNormOptions {
   /// The weight of a batch in the running statistics. std::nullopt: they are means over all batches so far (PyTorch's None).
   std::optional<double> momentum = 0.1;
   bool affine = true, track_running_stats = true;
+  /// In training the statistics are those of the rows of all ranks, as torch.nn.SyncBatchNorm's: two sums more each way. None:
+  /// each rank's own.
+  std::optional<dist::Group> group = std::nullopt;
 };
 /// Batch normalisation (Ioffe and Szegedy 2015). Parameters weight and bias {C}; buffers running_mean, running_var {C} and
 /// num_batches_tracked.

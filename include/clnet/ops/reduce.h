@@ -84,7 +84,7 @@ CLNET_API Tensor logcumsumexp(const Tensor& x, int dim);
 CLNET_API Tensor diff(const Tensor& x, int order = 1, int dim = -1);
 
 /// norm() of a - b, which broadcast.
-CLNET_API Tensor dist(const Tensor& a, const Tensor& b, double p = 2);
+CLNET_API Tensor distance(const Tensor& a, const Tensor& b, double p = 2);
 /// sum(a b) along `dim` over the product of both norms, each at least eps.
 CLNET_API Tensor cosine_similarity(const Tensor& a, const Tensor& b, int dim = 1, double eps = 1e-8);
 /// norm() of a - b + eps over the last dimension.

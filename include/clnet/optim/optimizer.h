@@ -81,6 +81,13 @@ class CLNET_API Optimizer {
   /// accumulate() remain. Throws Error for another number of gradients, ShapeError or DtypeError where one does not fit.
   void apply(const std::vector<Tensor>& gradients);
 
+  /// Replaces the gradients of later steps, of all groups in the order of parameters, before they are clipped: their sums over
+  /// ranks, or gradients with noise. Undefined ones, of parameters that a step leaves alone, stay so. What the function adds to
+  /// `more` is computed along. It sees the sums of accumulate() once, at the step that uses them, and nothing of apply(). An
+  /// empty function ends it. Throws Error within a step of this optimizer.
+  using GradientFunction = std::function<void(std::vector<Tensor>& gradients, std::vector<Tensor>& more)>;
+  void set_gradient_function(GradientFunction function);
+
   /// Turns loss scaling on. Steps with a gradient that is not finite are skipped: parameters and states stay, and bias
   /// corrections do not count the step. The device decides, without a wait. Clipping and accumulate() see unscaled gradients;
   /// step() returns the unscaled loss; apply() takes unscaled gradients.

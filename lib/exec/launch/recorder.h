@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -150,14 +151,19 @@ class HostContext {
   virtual const ::cl::Buffer& buffer(Ref ref) = 0;
   /// The offset of a Ref in its buffer, in elements.
   virtual std::size_t offset(Ref ref) = 0;
+  /// Copies from a Ref on to the host, after all earlier work, and back from it. `owner` keeps the bytes.
+  virtual void read(Ref ref, void* target, std::size_t bytes) = 0;
+  virtual void write(Ref ref, std::shared_ptr<const void> owner, const void* source, std::size_t bytes) = 0;
 };
 
-/// A call on the host that enqueues work itself (CLBlast, MPI).
+/// A call on the host that enqueues work itself (CLBlast), or exchanges values with other processes.
 struct HostCall {
   std::string name;
   std::vector<Ref> reads, writes;
   std::function<void(HostContext&)> call;
   double flops = 0;
+  /// Others count the calls: an evaluation that fails behind it is not tried again.
+  bool once = false;
 };
 
 using Command = std::variant<Launch, HostCall>;

@@ -29,10 +29,16 @@ struct Binding {
   MayOverwrite may_overwrite = MayOverwrite::nothing;
 };
 
-/// A launch failed after others had overwritten leaves, which are lost.
-class LostInPlace : public DeviceError {
+/// A run failed that cannot be made again.
+class NotRepeatable : public DeviceError {
  public:
   using DeviceError::DeviceError;
+};
+
+/// A launch failed after others had overwritten leaves, which are lost.
+class LostInPlace : public NotRepeatable {
+ public:
+  using NotRepeatable::NotRepeatable;
 };
 
 /// Kernels that crash the driver's compiler, with their origins.
@@ -64,7 +70,8 @@ class Plan {
   };
   /// Enqueues all commands; `mode` as in Options. The context's lock is held. After any exception the next run is right. A leaf
   /// given beyond rewriting (MayOverwrite::all) is unchanged, or marked as overwritten; in that case the exception is
-  /// LostInPlace. A call that the driver refuses is repeated first.
+  /// LostInPlace. A DeviceError behind a host call that runs once is NotRepeatable. A call that the driver refuses is repeated
+  /// first.
   RunResult replay(ocl::Context& device, Arena& arena, PrepackCache& prepacks, const std::vector<Binding>& leaves,
                    std::optional<LaunchBatchMode> mode);
 

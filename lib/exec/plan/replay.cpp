@@ -67,6 +67,7 @@ class Plan::Run : public HostContext {
       if (poison) poison_outputs(prepared);
       const auto& command = plan_.recording_.commands()[prepared.command];
       if (const auto* call = std::get_if<HostCall>(&command)) {
+        called_once_ = called_once_ || call->once;
         call->call(*this);
       } else if (!prepared.skipped) {
         set_arguments(std::get<Launch>(command), prepared);
@@ -83,14 +84,27 @@ class Plan::Run : public HostContext {
     return made;
   }
 
+  /// A host call that runs once has begun.
+  bool called_once() const { return called_once_; }
+
   ocl::Context& device() override { return device_; }
   const ::cl::Buffer& buffer(Ref ref) override { return locations_[plan_.root(ref.value)].buffer->memory(); }
   std::size_t offset(Ref ref) override {
     const auto first = locations_[plan_.root(ref.value)].first;
     return static_cast<std::size_t>(first + plan_.recording_.value(ref.value).offset + ref.offset);
   }
+  void read(Ref ref, void* target, std::size_t bytes) override {
+    if (bytes == 0) return;
+    device_.read(*locations_[plan_.root(ref.value)].buffer, byte_offset(ref), target, bytes);
+  }
+  void write(Ref ref, std::shared_ptr<const void> owner, const void* source, std::size_t bytes) override {
+    if (bytes == 0) return;
+    device_.write(*locations_[plan_.root(ref.value)].buffer, byte_offset(ref), source, bytes, std::move(owner));
+  }
 
  private:
+  std::size_t byte_offset(Ref ref) { return offset(ref) * size_of(spec(static_cast<std::size_t>(ref.value)).dtype); }
+
   /// The place of a root value: its buffer and first element.
   struct Location {
     ocl::BufferPtr buffer;
@@ -318,6 +332,7 @@ class Plan::Run : public HostContext {
   std::vector<Donation> granted_;
   std::size_t tail_ = ~std::size_t{0};  ///< the first command that overwrites a leaf permanently
   std::vector<std::shared_ptr<DeviceValue>> results_;
+  bool called_once_ = false;
 };
 
 Plan::RunResult Plan::replay(ocl::Context& device, Arena& arena, PrepackCache& prepacks, const std::vector<Binding>& leaves,
@@ -332,7 +347,14 @@ Plan::RunResult Plan::replay(ocl::Context& device, Arena& arena, PrepackCache& p
     arena.clear();
     run = std::make_unique<Run>(*this, device, arena, prepacks, leaves);
   }
-  return (*run)(mode);
+  try {
+    return (*run)(mode);
+  } catch (const NotRepeatable&) {
+    throw;
+  } catch (const DeviceError& error) {
+    if (!run->called_once()) throw;
+    throw NotRepeatable(error.what());
+  }
 }
 
 }  // namespace clnet::exec

@@ -19,7 +19,7 @@ std::vector<Operation> reduce_operations() {
       {.name = "cumprod", .torch = "cumprod", .onnx = {"CumProd", 26}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 10, .method = "cumprod"},
       {.name = "cumsum", .torch = "cumsum", .onnx = {"CumSum", 14}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 10, .method = "cumsum"},
       {.name = "diff", .torch = "diff", .operands = {{"x"}}, .takes = Takes::all, .roundings = 2, .method = "diff"},
-      {.name = "dist", .torch = "dist", .operands = {{"a"}, {"b"}}, .roundings = 60, .method = "dist"},
+      {.name = "distance", .torch = "dist", .operands = {{"a"}, {"b"}}, .roundings = 60, .method = "distance"},
       {.name = "global_norm", .torch = "nn.utils.get_total_norm", .operands = {{"tensors[]"}}, .takes = Takes::all, .gives = Gives::f32, .roundings = 620},
       {.name = "logcumsumexp", .torch = "logcumsumexp", .operands = {{"x"}}, .roundings = 20, .method = "logcumsumexp"},
       {.name = "logsumexp", .torch = "logsumexp", .onnx = {"ReduceLogSumExp", 28}, .operands = {{"x"}}, .roundings = 60, .solvers = "reduce", .method = "logsumexp"},

@@ -35,8 +35,8 @@ Tensor distances_by_product(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Tensor dist(const Tensor& a, const Tensor& b, double p) {
-  (void)require_pair("dist", a, b);
+Tensor distance(const Tensor& a, const Tensor& b, double p) {
+  (void)require_pair("distance", a, b);
   return ops::rounded(norm(ops::as_f32(a) - ops::as_f32(b), p), a.dtype());
 }
 

@@ -114,7 +114,7 @@ inline Array distances_of_rows(const Array& a, const Array& b, double p) {
   return y;
 }
 
-inline std::vector<Case> dist_cases() {
+inline std::vector<Case> distance_cases() {
   using T = const Tensor&;
   const auto reference = [](double p) {
     return [=](const Array& a, const Array& b) {
@@ -123,11 +123,11 @@ inline std::vector<Case> dist_cases() {
     };
   };
   return {of_two(
-              "dist", {3, 4}, {4}, [](T a, T b) { return dist(a, b); }, reference(2)),
+              "distance", {3, 4}, {4}, [](T a, T b) { return distance(a, b); }, reference(2)),
           of_two(
-              "dist of sums", {3, 4}, {3, 4}, [](T a, T b) { return dist(a, b, 1); }, reference(1))};
+              "distance of sums", {3, 4}, {3, 4}, [](T a, T b) { return distance(a, b, 1); }, reference(1))};
 }
-inline std::vector<Case> cdist_cases() {
+inline std::vector<Case> cdistance_cases() {
   using T = const Tensor&;
   return {of_two(
               "cdist", {5, 4}, {3, 4}, [](T a, T b) { return cdist(a, b); },
@@ -169,7 +169,7 @@ inline const RegisterCases moments_registered[] = {{"var_mean", var_mean_cases},
                                                    {"nansum", nansum_cases},
                                                    {"nanmean", nanmean_cases},
                                                    {"diff", diff_cases},
-                                                   {"dist", dist_cases},
+                                                   {"distance", distance_cases},
                                                    {"cdist", cdist_cases},
                                                    {"cosine_similarity", cosine_similarity_cases},
                                                    {"pairwise_distance", pairwise_distance_cases},

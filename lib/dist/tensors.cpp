@@ -1,0 +1,176 @@
+// Collectives as operations of a graph. Each is a call on the host within its evaluation's plan (lib/dist/exchange.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "clnet/dist.h"
+#include "lib/dist/exchange.h"
+#include "lib/dist/members.h"
+#include "lib/graph/op.h"
+
+namespace clnet::dist {
+
+namespace {
+
+enum class Moves : std::uint8_t { all_reduce, reduce, all_gather, reduce_scatter, broadcast };
+
+std::string_view text_of(Moves kind) {
+  switch (kind) {
+    case Moves::all_reduce: return "all_reduce";
+    case Moves::reduce: return "reduce";
+    case Moves::all_gather: return "all_gather";
+    case Moves::reduce_scatter: return "reduce_scatter";
+    case Moves::broadcast: return "broadcast";
+  }
+  return {};
+}
+
+/// Blocks of the first dimension, as many as there are ranks: of a shape, or of which a shape is one.
+Shape first_times(const Shape& shape, std::int64_t factor) {
+  auto extents = shape.extents();
+  extents[0] *= factor;
+  return Shape(extents);
+}
+Shape first_part(const Shape& shape, std::int64_t parts) {
+  auto extents = shape.extents();
+  extents[0] /= parts;
+  return Shape(extents);
+}
+
+/// What the host does with the bytes of one value.
+void move_bytes(Moves kind, const Group& group, int root, const Exchanged& value, const std::byte* from, std::byte* to) {
+  const auto count = [](const Spec& spec) { return static_cast<std::size_t>(spec.shape.numel()); };
+  const auto bytes = static_cast<std::size_t>(value.to_spec.bytes());
+  const ConstHostArray in{value.from_spec.dtype, from, count(value.from_spec)};
+  const HostArray out{value.to_spec.dtype, to, count(value.to_spec)};
+  switch (kind) {
+    case Moves::all_gather: all_gather(in, out, group); return;
+    case Moves::reduce_scatter: reduce_scatter(in, out, group); return;
+    case Moves::broadcast:
+      std::memcpy(to, from, bytes);
+      broadcast(out, root, group);
+      return;
+    case Moves::reduce:
+      std::memcpy(to, from, bytes);
+      all_reduce(out, group);
+      if (group.rank() != root) std::memset(to, 0, bytes);
+      return;
+    case Moves::all_reduce: break;  // sum_over_ranks() adds several at once
+  }
+}
+
+/// all_reduce has any number of inputs, and as many outputs. The others have one. The group is part of an operation, so that no
+/// other group's plan is taken for it.
+class CollectiveOp : public Op {
+ public:
+  CollectiveOp(Moves kind, Group group, int root) : kind_(kind), group_(std::move(group)), root_(root) {}
+  std::string_view name() const override { return text_of(kind_); }
+  Fields fields() const override { return {{"group", std::int64_t{members_of(group_)->id}}, {"root", std::int64_t{root_}}}; }
+  Precision precision() const override { return Precision::own; }
+
+  Specs infer(const Specs& inputs) const override {
+    const std::int64_t ranks = group_.size();
+    Specs outputs;
+    for (const auto& [shape, dtype] : inputs) {
+      const bool cut = kind_ == Moves::all_gather || kind_ == Moves::reduce_scatter;
+      if (cut && shape.rank() == 0) throw ShapeError(fmt::format("{}: a scalar has no first dimension", name()));
+      const bool adds = kind_ != Moves::all_gather && kind_ != Moves::broadcast;
+      if (adds && dtype == Dtype::boolean) throw DtypeError(fmt::format("{}: bool has no sum", name()));
+      if (kind_ == Moves::reduce_scatter && shape[0] % ranks != 0)
+        throw ShapeError(
+            fmt::format("reduce_scatter: the first dimension of {} is no multiple of {} ranks", to_string(shape), ranks));
+      if (kind_ == Moves::all_gather)
+        outputs.push_back({first_times(shape, ranks), dtype});
+      else
+        outputs.push_back({kind_ == Moves::reduce_scatter ? first_part(shape, ranks) : shape, dtype});
+    }
+    return outputs;
+  }
+
+  /// Of the sum over all ranks of what is computed from the outputs.
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    if (kind_ == Moves::all_reduce) {
+      Tensors known, result(inputs.size());
+      for (const auto& gradient : gradients)
+        if (gradient.defined()) known.push_back(gradient);
+      auto sums = all_reduce(known, group_);
+      for (std::size_t i = 0, next = 0; i < inputs.size(); ++i)
+        if (gradients[i].defined() && is_floating(inputs[i].dtype()))
+          result[i] = sums[next++];
+        else if (gradients[i].defined())
+          ++next;
+      return result;
+    }
+    if (!is_floating(inputs[0].dtype())) return {Tensor{}};
+    return {apply(std::make_shared<CollectiveOp>(adjoint(), group_, root_), {gradients[0]})};
+  }
+
+  void lower(exec::Recorder& recorder) const override {
+    std::vector<Exchanged> values;
+    std::vector<exec::Ref> reads, writes;
+    for (std::size_t i = 0; i < recorder.input_count(); ++i) {
+      const auto from = recorder.input(i), to = recorder.output(i);
+      values.push_back({from, to, recorder.spec(from), recorder.spec(to), recorder.needs_output(i)});
+      reads.push_back(from);
+      writes.push_back(to);
+    }
+    const auto call = [kind = kind_, group = group_, root = root_, values](exec::HostContext& context) {
+      if (kind == Moves::all_reduce) return sum_over_ranks(context, values, group);
+      through_host(context, values[0],
+                   [&](const std::byte* from, std::byte* to) { move_bytes(kind, group, root, values[0], from, to); });
+    };
+    recorder.host({std::string(name()), std::move(reads), std::move(writes), call, 0, true});
+    recorder.decline_epilogue();
+  }
+
+ private:
+  Moves adjoint() const {
+    switch (kind_) {
+      case Moves::all_gather: return Moves::reduce_scatter;
+      case Moves::reduce_scatter: return Moves::all_gather;
+      case Moves::broadcast: return Moves::reduce;
+      case Moves::reduce: return Moves::broadcast;
+      case Moves::all_reduce: break;
+    }
+    return kind_;
+  }
+
+  Moves kind_;
+  Group group_;
+  int root_;
+};
+
+Tensor collective(Moves kind, const Tensor& x, const Group& group, int root = 0) {
+  if (!x.defined()) throw Error(fmt::format("{}: the tensor is undefined", text_of(kind)));
+  if (root < 0 || root >= group.size())
+    throw Error(fmt::format("{}: there is no rank {}, only {}", text_of(kind), root, group.size()));
+  auto op = std::make_shared<CollectiveOp>(kind, group, root);
+  if (group.size() > 1) return apply(std::move(op), {x});
+  op->infer({x.spec()});
+  return x;
+}
+
+}  // namespace
+
+std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& group) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].defined()) throw Error(fmt::format("all_reduce: tensor {} is undefined", i));
+  if (tensors.empty()) return {};
+  auto op = std::make_shared<CollectiveOp>(Moves::all_reduce, group, 0);
+  if (group.size() > 1) return apply_all(std::move(op), tensors);
+  Specs specs;
+  for (const auto& tensor : tensors) specs.push_back(tensor.spec());
+  op->infer(specs);
+  return tensors;
+}
+Tensor all_reduce(const Tensor& x, const Group& group) { return collective(Moves::all_reduce, x, group); }
+Tensor all_gather(const Tensor& x, const Group& group) { return collective(Moves::all_gather, x, group); }
+Tensor reduce_scatter(const Tensor& x, const Group& group) { return collective(Moves::reduce_scatter, x, group); }
+Tensor broadcast(const Tensor& x, int root, const Group& group) { return collective(Moves::broadcast, x, group, root); }
+
+}  // namespace clnet::dist

@@ -1,0 +1,136 @@
+#include "lib/train/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "clnet/ops.h"
+#include "clnet/train.h"
+#include "lib/base/hash.h"
+
+namespace clnet::train {
+
+namespace {
+
+/// The bytes of a value, in the host's memory.
+std::vector<std::byte> bytes_of(const Tensor& value) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(value.spec().bytes()));
+  value.to_bytes(bytes.data(), bytes.size());
+  return bytes;
+}
+
+/// Names, shapes and values of parameters and buffers.
+std::string fingerprint(const nn::Module& model) {
+  Hash hash;
+  for (const auto& [name, value] : model.state_dict()) {
+    const auto bytes = bytes_of(value);
+    hash.add(name).add(to_string(value.spec())).add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  return hash.hex();
+}
+
+}  // namespace
+
+data::Share share_of(const dist::Group& group) {
+  return {std::vector<double>(static_cast<std::size_t>(group.size()), 1), static_cast<std::size_t>(group.rank())};
+}
+
+void add_gradients(optim::Optimizer& optimizer, const dist::Group& group) {
+  optimizer.set_gradient_function([group](std::vector<Tensor>& gradients, std::vector<Tensor>&) {
+    std::vector<Tensor> sums;
+    for (const auto& gradient : gradients)
+      if (gradient.defined()) sums.push_back(gradient);
+    sums = dist::all_reduce(sums, group);
+    auto next = sums.begin();
+    for (auto& gradient : gradients)
+      if (gradient.defined()) gradient = *next++;
+  });
+}
+
+Job::Job(const std::optional<dist::Group>& group) {
+  if (group && group->size() > 1) group_ = group;
+}
+
+std::optional<data::Share> Job::share() const {
+  return group_ ? std::optional(share_of(*group_)) : std::nullopt;
+}
+
+void Job::require_equal(std::vector<dist::Item> items, const nn::Module& model) const {
+  if (!group_) return;
+  items.push_back({"parameters and buffers (the same seed gives the same)", fingerprint(model)});
+  dist::agree(items, *group_);
+}
+
+void Job::add_up(std::span<double> numbers) const {
+  if (group_) dist::all_reduce(numbers, *group_);
+}
+
+bool Job::any(bool here) const {
+  double found = here ? 1 : 0;
+  add_up({&found, 1});
+  return found > 0;
+}
+
+void Job::share_buffers(nn::Module& model) const {
+  if (!group_) return;
+  for (auto [name, buffer] : model.buffers()) {
+    const auto value = buffer.value();
+    auto bytes = bytes_of(value);
+    dist::broadcast({Dtype::u8, bytes.data(), bytes.size()}, 0, *group_);
+    if (group_->rank() != 0) buffer.set(Tensor::from_bytes(bytes.data(), bytes.size(), value.spec()));
+  }
+}
+
+std::vector<metrics::Result> Job::results(std::span<const metrics::Metric> metrics) const {
+  std::vector<metrics::Result> found;
+  for (const auto& metric : metrics) {
+    if (!group_) {
+      found.push_back(metric.result());
+      continue;
+    }
+    auto whole = metric.fresh();
+    auto state = metric.state_dict();
+    for (auto& [name, value] : state) value = dist::all_reduce(value, *group_).detach();
+    whole.load_state_dict(state);
+    found.push_back(whole.result());
+  }
+  return found;
+}
+
+void Job::collect(std::span<metrics::Metric> metrics) const {
+  if (!group_) return;
+  for (auto& metric : metrics) {
+    auto state = metric.state_dict();
+    for (auto& [name, value] : state) value = dist::all_reduce(value, *group_).detach();
+    if (group_->rank() == 0)
+      metric.load_state_dict(state);
+    else
+      metric.reset();
+  }
+}
+
+std::vector<Tensor> Job::sums(const std::vector<Tensor>& tensors) const {
+  return group_ ? dist::all_reduce(tensors, *group_) : tensors;
+}
+
+Tensor Job::weighed(const Tensor& mean, const Tensor& count, const data::Rows& rows) const {
+  if (!group_) return mean;
+  if (!count.defined()) return mean * (static_cast<double>(rows.count) / static_cast<double>(rows.batch));
+  const auto own = stop_gradient(cast(count, Dtype::f32));
+  return mean * (own / maximum(dist::all_reduce(own, *group_), 1.0));
+}
+
+OwnRows::OwnRows(const Job& job, const data::Rows& rows) {
+  if (!job.several()) return;
+  stream_.emplace(random_position(), RandomStream::Part{rows.first, rows.count, static_cast<std::uint64_t>(job.rank())});
+}
+
+OwnRows::~OwnRows() {
+  if (!stream_) return;
+  const auto end = stream_->position();
+  stream_.reset();
+  set_random_position(end);
+}
+
+}  // namespace clnet::train

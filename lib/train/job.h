@@ -1,0 +1,66 @@
+// What fit() and evaluate() ask when several ranks work on one training (clnet/dist.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "clnet/data.h"
+#include "clnet/dist.h"
+#include "clnet/metrics.h"
+#include "clnet/nn.h"
+#include "clnet/optim.h"
+#include "lib/graph/random_stream.h"
+
+namespace clnet::train {
+
+/// One rank's part of a training. Without a group, or with a group of one rank, all is this rank's, and nothing is exchanged. All
+/// ranks call the functions that exchange something, in the same order.
+class Job {
+ public:
+  Job() = default;
+  explicit Job(const std::optional<dist::Group>& group);
+
+  bool several() const { return group_.has_value(); }
+  /// Whether this rank writes logs and checkpoints.
+  bool writes() const { return !group_ || group_->rank() == 0; }
+  int rank() const { return group_ ? group_->rank() : 0; }
+  /// Of each batch.
+  std::optional<data::Share> share() const;
+
+  /// Throws Error, on all ranks, where they would train different things.
+  void require_equal(std::vector<dist::Item> items, const nn::Module& model) const;
+  /// Sums over all ranks, on the host.
+  void add_up(std::span<double> numbers) const;
+  /// Whether any rank says so.
+  bool any(bool here) const;
+  /// Gives all ranks the buffers of rank 0, as statistics of batch norm are each rank's own.
+  void share_buffers(nn::Module& model) const;
+  /// The numbers of all ranks' samples. Metrics are unchanged.
+  std::vector<metrics::Result> results(std::span<const metrics::Metric> metrics) const;
+  /// Moves the sums and counts of all ranks to rank 0; the others begin anew.
+  void collect(std::span<metrics::Metric> metrics) const;
+
+  /// Sums over all ranks, as graph.
+  std::vector<Tensor> sums(const std::vector<Tensor>& tensors) const;
+  /// The part that this rank's mean over `count` (undefined: the rows) has in the mean over the whole batch.
+  Tensor weighed(const Tensor& mean, const Tensor& count, const data::Rows& rows) const;
+
+ private:
+  std::optional<dist::Group> group_;
+};
+
+/// While it lives, this rank draws its rows of random tensors that have the batch as their first extent.
+class OwnRows {
+ public:
+  OwnRows(const Job& job, const data::Rows& rows);
+  ~OwnRows();
+  OwnRows(const OwnRows&) = delete;
+  OwnRows& operator=(const OwnRows&) = delete;
+
+ private:
+  std::optional<RandomStream> stream_;
+};
+
+}  // namespace clnet::train
