@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <mutex>
 
 #include "clnet/error.h"
 
@@ -12,7 +14,8 @@ namespace clnet::ocl {
 /// Receives the number of compiled kernels and of all; false ends compiling.
 using CompileTold = std::function<bool(std::size_t done, std::size_t total)>;
 
-/// Receives the progress of this thread while it lives.
+/// Receives the progress of this thread while it lives, and that of the lanes to which the thread gives jobs meanwhile. It is
+/// called by one thread at a time.
 class CompileWatch {
  public:
   explicit CompileWatch(CompileTold told);
@@ -20,9 +23,17 @@ class CompileWatch {
   CompileWatch(const CompileWatch&) = delete;
   CompileWatch& operator=(const CompileWatch&) = delete;
 
+  /// A listener that calls all watches of this thread as long as they live. Any thread may call it.
+  static CompileTold forward();
+
  private:
   friend class Compiling;
-  CompileTold told_;
+  struct Listener {
+    std::mutex mutex;
+    CompileTold told;  ///< null: the watch has ended
+    bool operator()(std::size_t done, std::size_t total);
+  };
+  std::shared_ptr<Listener> listener_;
   CompileWatch* outer_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
+#include "lib/base/process_mutex.h"
 #include "lib/cl/before_drivers_end.h"
 #include "lib/cl/driver_lifetime.h"
 #include "lib/cl/quirks.h"
@@ -35,7 +36,7 @@ constexpr std::uint64_t few_launches = 8;
 
 /// The contexts in use, by device. Never destroyed: at exit the driver may be gone before it.
 struct Registry {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::map<cl_device_id, std::weak_ptr<Context>> open;
   std::vector<std::weak_ptr<Context>> all;
 };

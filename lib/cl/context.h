@@ -16,6 +16,7 @@
 
 #include "clnet/device.h"
 #include "lib/base/access.h"
+#include "lib/base/process_mutex.h"
 #include "lib/cl/check.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/in_flight.h"
@@ -29,6 +30,10 @@
 namespace clnet::ocl {
 
 class Uploader;
+class Context;
+
+/// Whether this thread's DeviceScope has another device.
+bool belongs_elsewhere(const Context& context);
 
 class Context : public std::enable_shared_from_this<Context> {
  public:
@@ -51,7 +56,13 @@ class Context : public std::enable_shared_from_this<Context> {
 
   /// Held while a plan runs, because plans share kernel objects and the arena. Its launches stay together, and the queue stays
   /// the same.
-  std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
+  std::unique_lock<std::recursive_mutex> lock() {
+    std::unique_lock held(mutex_, std::try_to_lock);
+    if (held) return held;
+    if (belongs_elsewhere(*this)) SharedWaits::add();
+    held.lock();
+    return held;
+  }
 
   /// While it lives, commands of this thread do not begin before it waits for the device. They begin at once where the device's
   /// Submission holds nothing back. For a few commands, under lock().

@@ -10,6 +10,7 @@
 #include "lib/base/env.h"
 #include "lib/base/leave_scope.h"
 #include "lib/base/log.h"
+#include "lib/base/process_mutex.h"
 #include "lib/cl/context.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/driver_lifetime.h"
@@ -19,7 +20,7 @@ namespace clnet {
 namespace {
 
 struct Default {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::optional<Device> device;
   bool chosen = false;  ///< by set_default()
 };
@@ -95,6 +96,10 @@ std::shared_ptr<ocl::Context> ocl::chosen_device() {
   Default& state = the_default();
   const std::lock_guard lock(state.mutex);
   return state.chosen ? context_of(*state.device) : nullptr;
+}
+
+bool ocl::belongs_elsewhere(const Context& context) {
+  return innermost_device && context_of(innermost_device->device()).get() != &context;
 }
 
 const DeviceInfo& Device::info() const { return context_->info(); }

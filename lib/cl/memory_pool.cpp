@@ -6,12 +6,14 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "lib/base/env.h"
 #include "lib/cl/check.h"
 #include "lib/cl/driver_lifetime.h"
+#include "lib/cl/host_budget.h"
 
 namespace clnet::ocl {
 
@@ -50,12 +52,14 @@ struct MemoryPool::State {
   std::multimap<std::size_t, Memory> kept;
   MemoryStats stats;
   std::function<void(std::size_t)> reclaim;
+  std::optional<HostBudget::Share> share;  ///< of a device that uses the host's memory; it ends before what it calls
 
   /// Call with the mutex held. Dropped buffers go into `out`, to be released without the lock.
   void drop_until(std::size_t most_pooled, std::vector<Memory>& out) {
     while (stats.pooled > most_pooled && !kept.empty()) {
       const auto largest = std::prev(kept.end());
       stats.pooled -= largest->first;
+      if (share) share->give(largest->first);
       out.push_back(std::move(largest->second));
       kept.erase(largest);
     }
@@ -64,6 +68,28 @@ struct MemoryPool::State {
   void count(std::size_t capacity) {
     stats.in_use += capacity;
     stats.high_water = std::max(stats.high_water, stats.in_use);
+  }
+  /// Counts a new buffer, which fits(), where the host's memory has room for it, too.
+  bool reserve(std::size_t capacity, std::vector<Memory>& out) {
+    drop_until(stats.limit - stats.in_use - capacity, out);
+    while (share && !share->take(capacity)) {
+      if (kept.empty()) return false;
+      drop_until(stats.pooled - 1, out);
+    }
+    count(capacity);
+    return true;
+  }
+  /// Takes back what reserve() has counted.
+  void give_up(std::size_t capacity) {
+    const std::lock_guard lock(mutex);
+    stats.in_use -= capacity;
+    if (share) share->give(capacity);
+  }
+  /// Frees unused buffers for another device.
+  void drop(std::size_t bytes) {
+    std::vector<Memory> out;
+    const std::lock_guard lock(mutex);
+    drop_until(stats.pooled - std::min(stats.pooled, bytes), out);
   }
   Memory take_kept(std::size_t capacity, std::size_t& got) {
     const auto found = kept.lower_bound(capacity);
@@ -106,6 +132,10 @@ MemoryPool::MemoryPool(cl::Context context, const DeviceInfo& info) : state_(std
   state_->device_limit = info.global_memory;
   state_->reuses = info.reuses_buffers;
   set_limit(env::bytes("CLNET_MEMORY_LIMIT").value_or(0));
+  if (!info.unified_memory) return;
+  const auto drop = [&state = *state_](std::size_t bytes) { state.drop(bytes); };
+  state_->share.emplace(HostBudget::instance(), state_->stats.limit,
+                        info.thread_safe ? std::function<void(std::size_t)>(drop) : nullptr);
 }
 
 MemoryPool::~MemoryPool() = default;
@@ -125,28 +155,35 @@ BufferPtr MemoryPool::allocate(std::size_t bytes, const std::function<std::strin
                                    bytes, size(now.in_use), size(now.limit), why));
   };
 
-  bool reserved = false;
-  for (int attempt = 0; attempt < 2 && !reserved; ++attempt) {
+  const auto others_text = [&] {
+    const auto& budget = HostBudget::instance();
+    return fmt::format("; all devices on the host's memory have {} of {}", size(budget.taken()), size(budget.limit()));
+  };
+
+  bool reserved = false, made_room = false;
+  for (int attempts = 2; attempts > 0 && !reserved;) {
     std::function<void(std::size_t)> reclaim;
     std::vector<Memory> out;
+    bool fits = false;
     {
       const std::lock_guard lock(state.mutex);
       std::size_t got = 0;
       if (auto kept = state.take_kept(capacity, got); kept.buffer()) {
         return BufferPtr(new Buffer(std::move(kept.buffer), kept.id, bytes, got, state_));
       }
-      if (state.fits(capacity)) {
-        state.count(capacity);
-        state.drop_until(state.stats.limit - state.stats.in_use, out);
-        reserved = true;
-      } else {
-        reclaim = state.reclaim;
-      }
+      fits = state.fits(capacity);
+      reserved = fits && state.reserve(capacity, out);
+      reclaim = state.reclaim;
     }
-    if (!reserved && !reclaim) break;
-    if (!reserved) reclaim(capacity);
+    if (reserved) break;
+    if (fits && !std::exchange(made_room, true)) {
+      state.share->make_room(capacity);
+    } else {
+      if (!reclaim) break;
+      if (--attempts > 0) reclaim(capacity);
+    }
   }
-  if (!reserved) throw exhausted("");
+  if (!reserved) throw exhausted(made_room ? others_text() : "");
 
   for (int attempt = 0;; ++attempt) {
     try {
@@ -160,10 +197,7 @@ BufferPtr MemoryPool::allocate(std::size_t bytes, const std::function<std::strin
         trim();
         continue;
       }
-      {
-        const std::lock_guard lock(state.mutex);
-        state.stats.in_use -= capacity;
-      }
+      state.give_up(capacity);
       throw exhausted(fmt::format(" ({} from {})", error_name(error.err()), error.what()));
     }
   }
@@ -183,11 +217,25 @@ MemoryStats MemoryPool::stats() const {
 }
 
 void MemoryPool::set_limit(std::size_t bytes) {
-  std::vector<Memory> out;
-  const std::lock_guard lock(state_->mutex);
   State& state = *state_;
+  if (state.share) state.share->set_limit(bytes ? bytes : state.device_limit);
+  std::vector<Memory> out;
+  const std::lock_guard lock(state.mutex);
   state.stats.limit = bytes ? bytes : state.device_limit;
   state.drop_until(state.stats.limit > state.stats.in_use ? state.stats.limit - state.stats.in_use : 0, out);
+}
+
+std::size_t MemoryPool::limit_beside_others(std::size_t bytes) {
+  const auto own = stats().limit;
+  if (!state_->share) return own;
+  const auto beside = [&] {
+    const auto all = HostBudget::instance().limit(), others = state_->share->taken_by_others();
+    return std::min(own, all - std::min(all, others));
+  };
+  const auto limit = beside();
+  if (bytes <= limit) return limit;
+  state_->share->make_room(bytes);
+  return beside();
 }
 
 void MemoryPool::trim() {

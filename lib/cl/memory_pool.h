@@ -65,7 +65,11 @@ class MemoryPool {
   BufferPtr import(cl_mem memory);
 
   MemoryStats stats() const;
-  /// Sets the limit; 0: the device's own. CLNET_MEMORY_LIMIT is the initial value.
+  /// The limit as far as other devices on the host's memory leave room. Where that is below `bytes`, their unused buffers are
+  /// freed first.
+  std::size_t limit_beside_others(std::size_t bytes);
+  /// Sets the limit; 0: the device's own. CLNET_MEMORY_LIMIT is the initial value. Devices on the host's memory together stay
+  /// within the largest of their limits (lib/cl/host_budget.h).
   void set_limit(std::size_t bytes);
   /// Returns the buffers kept for reuse to the driver.
   void trim();

@@ -249,7 +249,9 @@ class Call {
   void read_slots() {
     std::vector<Tensor> now;
     {
-      const std::lock_guard lock(slots_mutex());
+      std::vector<Slot*> slots;
+      for (const auto& [leaf, slot] : built_.slot_leaves) slots.push_back(slot.get());
+      const SlotsLock lock(std::move(slots));
       for (const auto& [leaf, slot] : built_.slot_leaves) now.push_back(slot->now());
     }
     evaluate_waiting(now);
@@ -269,7 +271,9 @@ class Call {
       return std::none_of(built_.changes.begin(), built_.changes.end(), changes) || slot->now().same(leaves_[leaf]);
     };
     // What the slots held is freed without the lock.
-    const std::lock_guard lock(slots_mutex());
+    std::vector<Slot*> slots;
+    for (const auto& [slot, source] : built_.changes) slots.push_back(slot.get());
+    const SlotsLock lock(std::move(slots));
     changed_ = std::all_of(built_.slot_leaves.begin(), built_.slot_leaves.end(), is_as_read);
     for (std::size_t i = 0; changed_ && i < next.size(); ++i) built_.changes[i].first->swap(next[i]);
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,8 +15,10 @@
 #include "clnet/error.h"
 #include "lib/base/env.h"
 #include "lib/base/log.h"
+#include "lib/base/process_mutex.h"
 #include "lib/cl/compile_watch.h"
 #include "lib/cl/driver_lifetime.h"
+#include "lib/cl/lane_device.h"
 #include "lib/exec/anomaly.h"
 #include "lib/exec/collect/copy.h"
 #include "lib/exec/collect/effects.h"
@@ -140,53 +143,98 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
 }
 
 Statistics statistics() {
-  return {counters.evaluations, counters.operations,   counters.kernels, counters.host_calls,
-          counters.plans_made,  counters.plans_reused, counters.repeated};
+  return {counters.evaluations, counters.operations,   counters.kernels,  counters.host_calls,
+          counters.plans_made,  counters.plans_reused, counters.repeated, SharedWaits::so_far()};
 }
 
 namespace {
 
 /// Effects of computed nodes that a device could not apply, mostly for lack of memory. The next evaluation by the program begins
-/// with them.
+/// with them; one in a lane with those of its device.
 class Overdue {
  public:
   bool any() const { return any_.load(std::memory_order_relaxed); }
   std::vector<CallEffect> take() {
     if (!any()) return {};
-    const std::lock_guard lock(mutex_);
-    any_ = false;
-    return std::exchange(effects_, {});
+    const auto* lane = ocl::lane_device().get();
+    return take_if([lane](const Entry& entry) { return !lane || entry.lane == lane; });
   }
   void add(const std::vector<CallEffect>& effects) {
     const std::lock_guard lock(mutex_);
-    effects_.insert(effects_.end(), effects.begin(), effects.end());
+    for (const auto& effect : effects) entries_.push_back({effect, ocl::lane_device().get()});
     any_ = true;
   }
   void drop(const Slot& slot) {
     if (!any()) return;
-    std::vector<CallEffect> dropped;  // freed without the lock
-    const std::lock_guard lock(mutex_);
-    const auto others = std::partition(effects_.begin(), effects_.end(),
-                                       [&](const auto& each) { return each.effect->slot.lock().get() != &slot; });
-    dropped.assign(std::make_move_iterator(others), std::make_move_iterator(effects_.end()));
-    effects_.erase(others, effects_.end());
+    // Freed without the lock.
+    const auto dropped = take_if([&](const Entry& entry) { return entry.effect.effect->slot.lock().get() == &slot; });
     for (const auto& each : dropped) each.effect->finish();
   }
 
  private:
+  struct Entry {
+    CallEffect effect;
+    const ocl::Context* lane;  ///< null: none
+  };
+  std::vector<CallEffect> take_if(const std::function<bool(const Entry&)>& taken) {
+    std::vector<CallEffect> effects;
+    const std::lock_guard lock(mutex_);
+    const auto others = std::stable_partition(entries_.begin(), entries_.end(), [&](const auto& entry) { return !taken(entry); });
+    for (auto entry = others; entry != entries_.end(); ++entry) effects.push_back(std::move(entry->effect));
+    entries_.erase(others, entries_.end());
+    any_ = !entries_.empty();
+    return effects;
+  }
+
   std::atomic<bool> any_{false};
-  std::mutex mutex_;
-  std::vector<CallEffect> effects_;
+  ProcessMutex mutex_;
+  std::vector<Entry> entries_;
 };
 
 auto& overdue = *new Overdue;  // outlives what static tensors do at exit
+
+/// Whether speculative values decide where an evaluation of `asked` on `wanted` computes the work, which gives `results`.
+/// `has_effects`: beside those of the work's nodes.
+bool is_decided_by_speculative(const Work& work, std::span<const Tensor> results, std::span<const Tensor> asked,
+                               const std::shared_ptr<ocl::Context>& wanted, bool has_effects) {
+  if (ocl::Context::made() < 2) return false;
+  std::vector<std::shared_ptr<DeviceValue>> placed;
+  std::vector<std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative;
+  const auto add = [&](const Tensor& tensor, const std::shared_ptr<Value>& value) {
+    auto found = std::dynamic_pointer_cast<DeviceValue>(value);
+    if (!found) return;
+    if (cell_of(tensor).is_speculative()) speculative.emplace_back(uncounted(tensor), found);
+    placed.push_back(std::move(found));
+  };
+  for (std::size_t i = 0; i < work.leaves.size(); ++i) add(work.leaves[i], work.values[i]);
+  for (const auto& tensor : results) add(tensor, value_of(tensor));
+  if (speculative.empty()) return false;
+  // Where all is on the usual device it would be there without them, too.
+  const auto usual = wanted ? wanted : context_of(Device::current());
+  const auto is_copy = [](const auto& node) { return copy_of(*node) != nullptr; };
+  if (std::all_of(placed.begin(), placed.end(), [&](const auto& value) { return value->device == usual; }) &&
+      std::none_of(work.nodes.begin(), work.nodes.end(), is_copy))
+    return false;
+  // Updates of parameters may read whatever there is.
+  if (has_effects) return true;
+  if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return !node->effects.empty(); })) return true;
+  Walk walk;
+  return Partitions::depend_on(speculative, work, wanted, asked, walk);
+}
 
 /// Returns the effects that remain to be done.
 std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted,
                                       const DonationOffer& offer, std::span<const CallEffect> more) {
   const Options options = Options::now();  // a copy: a function of the program may end the scope that has them
-  Effects effects(asked);
-  const auto work = effects.collect(offer, more);
+  std::optional<Effects> collected(std::in_place, asked);
+  auto work = collected->collect(offer, more);
+  if (is_decided_by_speculative(work, collected->wanted(), asked, wanted, !more.empty())) {
+    SpeculativeOutputs::clear_all();
+    work = {};
+    collected.emplace(asked);
+    work = collected->collect(offer, more);
+  }
+  auto& effects = *collected;
   // What the program asks for is no longer speculative, whatever made its value.
   const auto finish = [&](const Results& results) {
     auto left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
@@ -241,10 +289,7 @@ void apply_left(std::vector<CallEffect> left, const std::shared_ptr<ocl::Context
     std::vector<CallEffect> now(std::make_move_iterator(left.begin()), std::make_move_iterator(others));
     left.erase(left.begin(), others);
     try {
-      while (!now.empty()) {
-        forget_elsewhere({}, wanted, true);
-        now = evaluate_once({}, wanted, {}, now);
-      }
+      while (!now.empty()) now = evaluate_once({}, wanted, {}, now);
     } catch (const std::exception& error) {
       const bool may_pass = !dynamic_cast<const Error*>(&error) || dynamic_cast<const DeviceError*>(&error) ||
                             dynamic_cast<const ocl::CompilingCancelled*>(&error);
@@ -274,26 +319,20 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   apply_left(evaluate_once(asked, wanted, offer, more), wanted);
 }
 
-void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted, bool has_effects) {
-  if (ocl::Context::made() < 2) return;
+void forget_elsewhere(std::span<const Tensor> tensors) {
   const auto is_elsewhere = [&] {
-    Walk walk;
-    const auto work = collect(tensors, walk);
-    // Updates of parameters may read whatever there is.
-    if (std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return !node->effects.empty(); })) return true;
-    std::vector<std::pair<Tensor, std::shared_ptr<DeviceValue>>> speculative;
-    const auto add = [&](const Tensor& tensor, const std::shared_ptr<Value>& value) {
-      if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value); placed && cell_of(tensor).is_speculative())
-        speculative.emplace_back(uncounted(tensor), std::move(placed));
-    };
-    for (std::size_t i = 0; i < work.leaves.size(); ++i) add(work.leaves[i], work.values[i]);
-    for (const auto& tensor : tensors) add(tensor, value_of(tensor));
-    return !speculative.empty() && Partitions::depend_on(speculative, work, wanted, tensors, walk);
+    Effects effects(tensors);
+    return is_decided_by_speculative(effects.collect(), effects.wanted(), tensors, nullptr, false);
   };
-  if (has_effects || is_elsewhere()) SpeculativeOutputs::clear_all();
+  if (ocl::Context::made() > 1 && is_elsewhere()) SpeculativeOutputs::clear_all();
 }
 
-void forget_speculative() { SpeculativeOutputs::clear_all(); }
+void forget_speculative() {
+  if (const auto& lane = ocl::lane_device())
+    PlanCache::of(*lane).speculative_outputs().clear();
+  else
+    SpeculativeOutputs::clear_all();
+}
 
 void apply_overdue() {
   if (!overdue.any() || capturing() || ocl::is_telling() || !Options::now().refusal.empty()) return;
@@ -336,7 +375,6 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
     if (const auto* capture = capturing()) require_unfollowed(tensors, capture->first);
     const Capturing outside(nullptr);
     apply_overdue();
-    forget_elsewhere(tensors, device, !more.empty());
     if (device) require_none_elsewhere(tensors, *device);
     look_for_anomaly(tensors, device);
     evaluate(tensors, device, offer, more);

@@ -53,15 +53,14 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
                       std::span<const CallEffect> more = {});
 
 /// Drops all values that evaluations returned without a request: whether these exist depends on who holds other tensors. To be
-/// called where it matters which nodes the next evaluation computes.
+/// called where it matters which nodes the next evaluation computes. In a lane it drops those on the lane's device.
 void forget_speculative();
-/// The same where an evaluation of the tensors on `wanted` (null: where it takes place by itself) may read one that lies on
-/// another device than it would be computed on: such a value does not decide where anything is computed. `has_effects`: more than
-/// these tensors is computed.
-void forget_elsewhere(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted, bool has_effects = false);
+/// The same where an evaluation of the tensors may read one that lies on another device than it would be computed on: such a
+/// value does not decide where anything is computed. Evaluations do so by themselves.
+void forget_elsewhere(std::span<const Tensor> tensors);
 
-/// Applies the effects of earlier evaluations that a device could not. Does nothing where nothing may be evaluated now, and where
-/// it still cannot.
+/// Applies the effects of earlier evaluations that a device could not; in a lane those of the lane. Does nothing where nothing
+/// may be evaluated now, and where it still cannot.
 void apply_overdue();
 /// Drops those on a slot that gets another value.
 void drop_overdue(const Slot& slot);

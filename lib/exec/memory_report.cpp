@@ -124,7 +124,7 @@ std::shared_ptr<ocl::Context> device_with_values(std::span<const std::shared_ptr
 std::string memory_report(std::span<const Tensor> results) {
   for (const auto& tensor : results)
     if (!tensor.defined()) throw Error("memory_report: a result is undefined");
-  exec::forget_elsewhere(results, nullptr);
+  exec::forget_elsewhere(results);
   exec::Effects effects(results);
   const auto work = effects.collect();
   if (!exec::Partitions::are_needed(work, work.values, nullptr))

@@ -13,6 +13,9 @@ struct Statistics {
   std::uint64_t plans_made = 0;   ///< evaluations of a new structure
   std::uint64_t plans_reused = 0;
   std::uint64_t repeated = 0;  ///< nodes computed twice for lack of memory, in all evaluations
+  /// How often a thread waited for a lock that all devices share, or in a DeviceScope for another device's. Threads with a device
+  /// each never do (docs/developer/lanes.md).
+  std::uint64_t waited = 0;
 };
 
 Statistics statistics();

@@ -1,7 +1,10 @@
 #include "lib/graph/slot.h"
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "lib/base/process_mutex.h"
 #include "lib/graph/node.h"
 
 namespace clnet {
@@ -22,9 +25,18 @@ void Slot::swap(Tensor& value) {
   std::swap(value_, value);
 }
 
-std::mutex& slots_mutex() {
-  static auto* const mutex = new std::mutex;  // outlives what static tensors do at exit
-  return *mutex;
+SlotsLock::SlotsLock(std::vector<Slot*> slots) : slots_(std::move(slots)) {
+  std::sort(slots_.begin(), slots_.end(), [](const Slot* a, const Slot* b) { return a->id < b->id; });
+  slots_.erase(std::unique(slots_.begin(), slots_.end()), slots_.end());
+  for (auto* slot : slots_) {
+    if (!slot->locked_.test_and_set(std::memory_order_acquire)) continue;
+    SharedWaits::add();
+    while (slot->locked_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+}
+
+SlotsLock::~SlotsLock() {
+  for (auto* slot : slots_) slot->locked_.clear(std::memory_order_release);
 }
 
 Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "clnet/tensor.h"
 #include "lib/base/spin_guard.h"
@@ -25,7 +26,7 @@ struct Slot {
 
   /// The present value. Any thread may ask while another changes it.
   Tensor now() const;
-  /// Exchanges the present value. Under slots_mutex() where others know the slot.
+  /// Exchanges the present value. Under SlotsLock where others know the slot.
   void swap(Tensor& value);
 
   const std::uint64_t id;                ///< never 0, never used again
@@ -35,12 +36,25 @@ struct Slot {
   std::atomic<std::int64_t> awaited{0};  ///< effects on it that are written down, and neither done nor dropped
 
  private:
+  friend class SlotsLock;
   mutable std::atomic_flag busy_;
+  std::atomic_flag locked_;  ///< by a SlotsLock
   Tensor value_;
 };
 
-/// Held while slots take other values, and while values are read that belong together: several change at once.
-std::mutex& slots_mutex();
+/// Held while slots take other values, and while values are read that belong together: several change at once. It locks these
+/// slots only, in the order of their numbers, so devices with slots of their own do not wait for one another. For a few
+/// exchanges of pointers; a thread holds one at a time.
+class SlotsLock {
+ public:
+  explicit SlotsLock(std::vector<Slot*> slots);
+  ~SlotsLock();
+  SlotsLock(const SlotsLock&) = delete;
+  SlotsLock& operator=(const SlotsLock&) = delete;
+
+ private:
+  std::vector<Slot*> slots_;
+};
 
 /// A fresh leaf of the slot.
 Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value);

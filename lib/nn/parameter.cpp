@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <unordered_set>
 
 #include "clnet/autograd.h"
@@ -52,7 +51,9 @@ void follow_now(std::span<const Following> all) {
     }
     eval(next);
     for (std::size_t i = 0; i < all.size(); ++i) leaves.push_back(leaf_of(*slot_of(all[i].parameter), next[i]));
-    const std::lock_guard lock(slots_mutex());
+    std::vector<Slot*> slots;
+    for (const auto& each : all) slots.push_back(slot_of(each.parameter).get());
+    const SlotsLock lock(std::move(slots));
     bool same = true;
     for (std::size_t i = 0; i < all.size(); ++i) same = same && slot_of(all[i].parameter)->now().same(before[i]);
     if (!same) continue;
@@ -121,7 +122,7 @@ void Parameter::set(const Tensor& value) {
   if (!exec::asked_value_of(value) && !exec::asked_value_of(now)) eval({now});
   exec::drop_overdue(*slot);
   auto leaf = leaf_of(*slot, value);  // what was there is freed without the lock
-  const std::lock_guard lock(slots_mutex());
+  const SlotsLock lock({slot.get()});
   slot->swap(leaf);
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/base/log.h"
+#include "lib/base/process_mutex.h"
 #include "lib/pocl/jobs.h"
 #include "lib/pocl/notes.h"
 #include "lib/pocl/workers.h"
@@ -25,20 +26,28 @@ namespace {
 /// Fewer are compiled sooner than the processes start.
 constexpr std::size_t fewest = 4;
 
-/// Those that wait for the next plan, by what they were made for; and whose turn it is.
-struct WaitingWorkers {
-  std::timed_mutex turn;
-  std::map<std::string, std::unique_ptr<Workers>> workers;
+/// Those of a device that wait for the next plan, and its turns. One plan of a device at a time: the next one may want the same
+/// kernels. Nobody waits for an idle one.
+struct Turns {
+  std::timed_mutex ahead, beside, idle;
+  std::unique_ptr<Workers> waiting;
 };
 
-WaitingWorkers& waiting_workers() {
-  static auto& instance = *new WaitingWorkers;
+/// By what the workers were made for.
+struct AllTurns {
+  ProcessMutex mutex;
+  std::map<std::string, Turns> by_key;
+};
+
+AllTurns& all_turns() {
+  static auto& instance = *new AllTurns;
   return instance;
 }
 
-std::unique_ptr<Workers>& waiting_workers_for(const DeviceInfo& device, const BuildProcesses& processes) {
-  return waiting_workers()
-      .workers[fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name)];
+Turns& turns_of(const DeviceInfo& device, const BuildProcesses& processes) {
+  auto& all = all_turns();
+  const std::lock_guard lock(all.mutex);
+  return all.by_key[fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name)];
 }
 
 /// Has so many processes compile the kernels, whose jobs these are: how many of them are. `keep`: where those are that have
@@ -78,8 +87,8 @@ std::size_t compile(const DeviceInfo& device, const std::vector<KernelToBuild>& 
 std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes,
                         const ocl::BuildProgress& progress, const ocl::ProgramBuilt& built) {
   if (!processes.apart && (processes.count <= 1 || kernels.size() < fewest)) return 0;
-  // One plan at a time: the next one may want the same kernels.
-  std::unique_lock lock(waiting_workers().turn, std::defer_lock);
+  auto& turns = turns_of(device, processes);
+  std::unique_lock lock(turns.ahead, std::defer_lock);
   while (!lock.try_lock_for(std::chrono::milliseconds(50)))
     if (progress) progress(0);
   auto jobs = jobs_of(device, kernels, notes_of(processes));
@@ -87,7 +96,7 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
   for (const auto& job : jobs) wanted += job.kernels.size();
   if (!processes.apart && (jobs.size() < 2 || wanted < fewest)) return 0;
   const auto compiled = compile(device, kernels, std::move(jobs), processes.count, processes,
-                                processes.apart ? &waiting_workers_for(device, processes) : nullptr, {}, {progress, built});
+                                processes.apart ? &turns.waiting : nullptr, {}, {progress, built});
   if (!processes.apart) return compiled;
   const auto ends = noted(device, kernels, processes);
   if (std::find(ends.begin(), ends.end(), Noted::nothing) != ends.end())
@@ -98,17 +107,18 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
 }
 
 void end_build_processes() {
+  auto& all = all_turns();
+  const std::lock_guard guard(all.mutex);
   // Whoever is at it ends them, or they see that this process has ended.
-  if (const std::unique_lock lock(waiting_workers().turn, std::try_to_lock); lock) waiting_workers().workers.clear();
+  for (auto& [key, turns] : all.by_key)
+    if (const std::unique_lock lock(turns.ahead, std::try_to_lock); lock) turns.waiting.reset();
 }
 
 BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> kernels, BuildProcesses processes)
     : thread_([this, device, kernels = std::move(kernels), processes = std::move(processes)](const std::stop_token& stop) {
         try {
-          // One process at a time, however many plans ask: the next one may want what this one compiles. Nobody waits for an idle
-          // one.
-          static auto &turn = *new std::timed_mutex, &idle_turn = *new std::timed_mutex;
-          std::unique_lock lock(processes.idle ? idle_turn : turn, std::defer_lock);
+          auto& turns = turns_of(device, processes);
+          std::unique_lock lock(processes.idle ? turns.idle : turns.beside, std::defer_lock);
           while (!lock.try_lock_for(std::chrono::milliseconds(50)))
             if (stop.stop_requested()) return;
           compile(device, kernels, jobs_of(device, kernels, notes_of(processes)), 1, processes, nullptr, stop, {});

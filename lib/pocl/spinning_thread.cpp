@@ -28,6 +28,9 @@ constexpr double gain = 0.95;
 /// More devices, or more contexts of one, may share a driver's threads: of all, one at a time has some of them rest.
 std::atomic<const void*> only_one{nullptr};
 
+/// Who made the last call. Where several contexts call in turn none has threads rest: the others' kernels want them.
+std::atomic<const void*> last_caller{nullptr};
+
 void let_others(const void* me) { only_one.compare_exchange_strong(me, nullptr); }
 
 void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
@@ -127,7 +130,8 @@ void SpinningThread::call_is_over(bool was_short) {
   const std::lock_guard lock(mutex_);
   over_ = Clock::now();
   between_calls_ = true;
-  if (!was_short) return start_counting();
+  const bool alone = last_caller.exchange(state_.get(), std::memory_order_relaxed) == state_.get();
+  if (!was_short || !alone) return start_counting();
   ++state_->calls;
   ++close_calls_;
   if (counted_ >= 0) so_far_ += over_ - began_;

@@ -87,6 +87,7 @@ THREAD_LOCALS = {
     "lib/nn/here.cpp": "calls of modules; clones, summaries and features that are being made",
     "lib/cl/compile_watch.cpp": "who is told of compiling",
     "lib/cl/device.cpp": "DeviceScope",
+    "lib/cl/lane_device.cpp": "the device of a lane's thread",
 }
 THREAD_LOCAL = re.compile(r"\bthread_local\b")
 # How often the library asks whether a pointer is the last: a speculative output and a prepack that would free memory. Who may overwrite is counted elsewhere (lib/exec/collect/sole_owner.h). Fewer are better: then this number goes down.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "clnet/autocast.h"
 #include "clnet/error.h"
@@ -81,7 +80,7 @@ void Effects::apply(Applied applied) {
   if (!slot) return;
   const auto [found, fresh] = change_of_.try_emplace(slot.get(), changes_.size());
   if (fresh) {
-    const std::lock_guard lock(slots_mutex());
+    const SlotsLock lock({slot.get()});
     const auto now = slot->now();
     // Under compile() the slot's value is another one in each call.
     auto* capture = capturing();
@@ -110,7 +109,10 @@ std::vector<CallEffect> Effects::commit(const std::function<std::shared_ptr<Valu
   left.reserve(effects_.size());
 
   // Old values of slots and functions of effects are freed without the lock: `leaves` and `effects_` hold them.
-  const std::lock_guard lock(slots_mutex());
+  std::vector<Slot*> slots;
+  slots.reserve(changes_.size());
+  for (const auto& change : changes_) slots.push_back(change.slot.get());
+  const SlotsLock lock(std::move(slots));
   // New values may depend on several slots: all of these must be as read, or nothing changes.
   bool is_late = false;
   for (const auto& change : changes_) is_late = is_late || !change.slot->now().same(change.before);

@@ -1,7 +1,8 @@
 #include "lib/exec/collect/walk.h"
 
-#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 
@@ -9,10 +10,18 @@ namespace clnet::exec {
 
 namespace {
 
-/// How often each waiting node has been entered by walks that have not ended.
-struct Walkers {
-  std::mutex mutex;
-  std::unordered_map<const Node*, std::size_t> of;
+/// How often each waiting node has been entered by walks that have not ended. Many shards, by the node: threads of several
+/// devices hardly ever want one at the same time.
+class Walkers {
+ public:
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<const Node*, std::size_t> of;
+  };
+  Shard& of(const Node* node) { return shards_[std::hash<const Node*>()(node) / alignof(Node) % shards_.size()]; }
+
+ private:
+  std::array<Shard, 251> shards_;
 };
 
 Walkers& walkers() {
@@ -23,31 +32,27 @@ Walkers& walkers() {
 }  // namespace
 
 bool Walk::enter_waiting(const std::shared_ptr<Node>& node) {
-  auto& all = walkers();
-  const std::lock_guard lock(all.mutex);
+  auto& shard = walkers().of(node.get());
+  const std::lock_guard lock(shard.mutex);
   if (node->values[0]) return false;
-  auto& count = all.of[node.get()];
+  auto& count = shard.of[node.get()];
   nodes_.push_back(node);
   ++count;
   return true;
 }
 
 Walk::~Walk() {
-  if (nodes_.empty()) return;
-  auto& all = walkers();
-  const auto is_done = [&](const std::shared_ptr<Node>& node) {
-    const auto found = all.of.find(node.get());
+  const auto is_done = [](const std::shared_ptr<Node>& node) {
+    auto& shard = walkers().of(node.get());
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.of.find(node.get());
     if (--found->second > 0) return false;
-    all.of.erase(found);
+    shard.of.erase(found);
     return node->values[0].is_asked();
   };
-  auto done = nodes_.begin();
-  {
-    const std::lock_guard lock(all.mutex);
-    done = std::partition(nodes_.begin(), nodes_.end(), is_done);
-  }
   // Nobody enters what has a value, so the lock is not needed for what may free much.
-  for (auto node = nodes_.begin(); node != done; ++node) (*node)->inputs.clear();
+  for (const auto& node : nodes_)
+    if (is_done(node)) node->inputs.clear();
 }
 
 }  // namespace clnet::exec

@@ -292,7 +292,7 @@ bool PlanCache::fits(const Plan& plan, ocl::Context& device) {
     return in_use - std::min(in_use, arena_.bytes());
   };
   const auto needed = plan.planned_bytes() + plan.own_bytes();
-  const auto limit = device.memory().stats().limit;
+  const auto limit = device.memory().limit_beside_others(others() + needed);
   if (others() + needed > limit) evict(others() + needed - limit);
   return others() + needed <= limit;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "lib/base/process_mutex.h"
 #include "lib/exec/collect/value.h"
 #include "lib/graph/op.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 /// The outputs of all devices.
 struct All {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::vector<SpeculativeOutputs*> of;
 };
 

@@ -451,6 +451,9 @@ void Tuning::tune(const Subgraph& graph, ocl::Context& device, PrepackCache& pre
   if (!budget_ || !file_ || !options.tunes || open_problems(graph, options).empty()) return;
   // One thread measures; another that wants to know waits for it.
   const std::lock_guard alone(measuring_);
+  // Devices on the host's memory would disturb each other. They share its bandwidth, and often its cores.
+  static auto& on_host = *new std::mutex;
+  const auto turn = device.info().unified_memory ? std::unique_lock(on_host) : std::unique_lock<std::mutex>();
   const auto problems = open_problems(graph, options);
   if (problems.empty()) return;
 
