@@ -18,6 +18,7 @@
 #include "clnet/clnet.h"
 #include "clnet/version.h"
 #include "tools/help.h"
+#include "tools/image_notes.h"
 #include "tools/onnx_cases.h"
 #include "tools/onnx_extent.h"
 #include "tools/options_fault.h"
@@ -41,7 +42,7 @@ struct Options {
   std::optional<std::int64_t> top;
   std::vector<double> mean, std;
   std::vector<std::int64_t> size;
-  bool crop = false;
+  std::optional<bool> crop;
 };
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -109,8 +110,24 @@ int show(Model& model) {
   return model.missing_operators().empty() ? 0 : 1;
 }
 
+/// How images are normalized and cut: as the options say, else as the file does.
+struct Treatment {
+  std::vector<double> mean, std;
+  bool crop;
+};
+
+Treatment treatment_of(const Model& model, const Options& options) {
+  const auto notes = clnet::tools::image_notes(model, options.model);
+  Treatment out{options.mean, options.std, options.crop.value_or(notes.crop)};
+  if (!options.mean.empty() || !options.std.empty()) return out;
+  out.mean.assign(notes.mean.begin(), notes.mean.end());
+  out.std.assign(notes.std.begin(), notes.std.end());
+  return out;
+}
+
 /// An image as the network's input: f32 from 0 to 1, resized to --size or the input's own extents, then normalized.
-Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, const Options& options) {
+Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, const Treatment& treatment,
+                  const Options& options) {
   if (input.extents.size() != 4)
     throw Error(
         fmt::format("{}: an image for input {}, which has {} dimensions instead of 4", path, input.name, input.extents.size()));
@@ -130,7 +147,7 @@ Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, 
   }
   auto image = clnet::data::read_image(path, channels == 1 ? 1 : 3);
   if (height == 0 || width == 0) height = image.shape[1], width = image.shape[2];
-  if (options.crop) {
+  if (treatment.crop) {
     // The shorter side fits; the middle is cut out.
     const double scale = std::max(static_cast<double>(height) / static_cast<double>(image.shape[1]),
                                   static_cast<double>(width) / static_cast<double>(image.shape[2]));
@@ -146,11 +163,11 @@ Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, 
   x = clnet::slice(clnet::slice(x, 1, top, top + height), 2, left, left + width);
   const auto by_channel = [&](const std::vector<double>& values, std::string_view name) {
     if (values.size() != 1 && values.size() != static_cast<std::size_t>(x.size(0)))
-      throw Error(fmt::format("--{} has {} numbers for {} channels", name, values.size(), x.size(0)));
+      throw Error(fmt::format("{}: the {} has {} numbers for {} channels", path, name, values.size(), x.size(0)));
     return clnet::reshape(clnet::Tensor::from(values), {static_cast<std::int64_t>(values.size()), 1, 1});
   };
-  if (!options.mean.empty()) x = x - by_channel(options.mean, "mean");
-  if (!options.std.empty()) x = x / by_channel(options.std, "std");
+  if (!treatment.mean.empty()) x = x - by_channel(treatment.mean, "mean");
+  if (!treatment.std.empty()) x = x / by_channel(treatment.std, "std");
   return Value(clnet::unsqueeze(channels_last ? clnet::permute(x, {1, 2, 0}) : x, 0));
 }
 
@@ -180,7 +197,7 @@ std::vector<Value> read_inputs(const Model& model, const Options& options) {
       values[at] =
           Value(clnet::io::load_npy(file, input.type == "double" && !options.f64_as_f32 ? clnet::Dtype::f64 : clnet::Dtype::f32));
     else
-      values[at] = image_input(file, input, options);
+      values[at] = image_input(file, input, treatment_of(model, options), options);
   }
   return values;
 }
@@ -285,7 +302,7 @@ class Runs {
 int run(Model& model, const Options& options) {
   using Clock = std::chrono::steady_clock;
   model.freeze();  // what is made of weights is computed once
-  const auto labels = options.labels.empty() ? std::vector<std::string>{} : read_labels(options.labels);
+  const auto labels = options.labels.empty() ? clnet::tools::image_labels(model) : read_labels(options.labels);
   if (!options.output_dir.empty() && options.format == "npy")
     for (const auto& output : model.outputs())
       if (output.is_sequence) throw Error(fmt::format("--format npy: output {} is a sequence, which only pb holds", output.name));
@@ -350,14 +367,20 @@ int main(int argc, char** argv) {
   app.add_option("--format", options.format, "of outputs: pb (default) or npy")->check(CLI::IsMember({"pb", "npy"}));
   app.add_option("--repeat", options.repeat, "runs so often, and prints the median time")->check(CLI::Range(1, 1000000));
   app.add_option("--top", options.top, "prints so many of the largest numbers of each row (5)");
-  app.add_option("--labels", options.labels, "a file with the name of each class, one per line")->type_name("FILE");
+  app.add_option("--labels", options.labels, "a file with the name of each class, one per line; default: the network's own")
+      ->type_name("FILE");
   app.add_flag("--info", options.info, "prints inputs, outputs, parameters, multiply-adds, operators and which are unsupported");
-  app.add_option("--mean", options.mean, "subtracted from images' pixels of 0 to 1, one or per channel")->delimiter(',');
+  app.add_option("--mean", options.mean,
+                 "subtracted from images' pixels of 0 to 1, one or per channel; without it and --std, as the network says")
+      ->delimiter(',');
   app.add_option("--std", options.std, "divides them then")->delimiter(',')->check(CLI::PositiveNumber);
   app.add_option("--size", options.size, "of images: HEIGHT,WIDTH or one for both; default: the input's")
       ->delimiter(',')
       ->expected(1, 2);
-  app.add_flag("--crop", options.crop, "cuts the middle out of images, instead of stretching them");
+  bool crops = false, stretches = false;
+  auto* crop =
+      app.add_flag("--crop", crops, "cuts the middle out of images, instead of stretching them; default: as the network says");
+  app.add_flag("--no-crop", stretches, "stretches them, whatever the network says")->excludes(crop);
   app.add_option("--layout", options.layout, "of images: nchw (default) or nhwc")->check(CLI::IsMember({"nchw", "nhwc"}));
   app.add_option(
          "--check", options.check,
@@ -373,6 +396,7 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "the device, as CLNET_DEVICE has it");
   try {
     app.parse(argc, argv);
+    if (crops || stretches) options.crop = crops;
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,7 @@
 // clnet-train: trains one of the library's networks to classify images, or to write text.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -62,8 +63,24 @@ void require_writable(const char* option, const fs::path& path) {
   }
 }
 
+/// A file without one of the other formats' endings is a safetensors file: --save takes any name.
+io::Safetensors read_weights(const fs::path& path) {
+  const auto ending = path.extension();
+  if (ending == ".onnx") return {onnx::load(path).state_dict(), {}};
+  for (const char* other : {".npz", ".pt", ".pth", ".ckpt", ".bin"})
+    if (ending == other) return {io::load_state(path), {}};
+  return io::load_safetensors(path);
+}
+
 void load_weights(nn::Module& model, const std::string& path, const std::string& alphabet) {
-  const auto weights = io::load_safetensors(path);
+  auto weights = read_weights(path);
+  // ONNX has no count of batches.
+  if (fs::path(path).extension() == ".onnx")
+    for (const auto& [name, value] : model.buffers()) {
+      const auto has_name = [&, &own = name](const auto& tensor) { return tensor.first == own; };
+      if (name.ends_with("num_batches_tracked") && std::none_of(weights.tensors.begin(), weights.tensors.end(), has_name))
+        weights.tensors.emplace_back(name, value.value());
+    }
   try {
     if (!alphabet.empty()) tools::require_alphabet(weights.metadata, alphabet);
     model.load_state_dict(weights.tensors);
@@ -307,9 +324,9 @@ int run(const TrainOptions& o) {
   }
   if (!o.export_file.empty()) {
     if (classifier)
-      classifier->write(o);
+      classifier->write(o, sets);
     else
-      tools::export_model(o, *model, sets.sample_shape);
+      tools::export_model(o, *model, sets);
   }
   if (result.epochs.empty()) {
     say("nothing was left to train");

@@ -40,6 +40,7 @@ TrainData in_memory(data::ArrayDataset train, data::ArrayDataset test, const Tra
   data.name = train.name;
   data.sample_shape = train.sample_shape;
   data.classes = train.classes;
+  data.notes = {.mean = train.mean, .std = train.std};
   if (train.is_text()) data.alphabet = data::alphabet_of(train);
   data.train = std::make_unique<data::ArrayDataset>(std::move(train));
   data.test = std::make_unique<data::ArrayDataset>(std::move(test));
@@ -107,6 +108,7 @@ TrainData of_images(const TrainOptions& o, const Shape& image) {
     throw FileError(fmt::format("--data {}: too few images for a test set: a class needs two at least", o.data));
   if (o.normalize == "mean-std") measure(sets.first, options);
   TrainData data;
+  data.notes = {.mean = options.mean, .std = options.std, .crop = options.keep_aspect};
   data.test = std::make_unique<data::Images>(sets.second.with(options));
   if (o.augment) {
     options.crop = 0.5;

@@ -8,6 +8,7 @@
 
 #include "clnet/data.h"
 #include "tools/clnet_train_options.h"
+#include "tools/image_notes.h"
 
 namespace clnet::tools {
 
@@ -18,6 +19,7 @@ struct TrainData {
   std::int64_t classes = 0;
   std::string alphabet;                  ///< of a text
   std::vector<std::string> class_names;  ///< of a folder of image files
+  ImageNotes notes;                      ///< how images became samples
   std::int64_t workers = 1;              ///< threads that make batches
 
   bool is_text() const { return !alphabet.empty(); }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "clnet/error.h"
 #include "clnet/models.h"
@@ -161,7 +162,7 @@ Tensor OnnxClassifier::scores_of(const Tensor& x) {
   return reshape(y, {n, y.numel() / n});
 }
 
-void OnnxClassifier::write(const TrainOptions& o) {
+void OnnxClassifier::write(const TrainOptions& o, const TrainData& data) {
   auto whole = loaded(o, false);
   whole.load_state_dict(network_.state_dict());
   constexpr std::int64_t one = 1;
@@ -172,14 +173,22 @@ void OnnxClassifier::write(const TrainOptions& o) {
     case Layout::grey: example = zeros({one, image_[1], image_[2]}); break;
     case Layout::flat: example = zeros({one, image_.numel()}); break;
   }
-  onnx::save(whole, {as_input(example)}, o.export_file);
+  auto notes = data.notes;
+  // Grey of colours that were normalized apart is no grey image by one mean and deviation.
+  if (image_[0] == 1 && data.sample_shape[0] == 3) notes.mean = notes.std = {};
+  auto metadata = metadata_of(notes);
+  // Without names of the data's classes the file's own hold, but not for other classes.
+  if (!data.class_names.empty() || o.replace_head) metadata.push_back(metadata_of_labels(data.class_names));
+  onnx::save(whole, {as_input(example)}, o.export_file, {.metadata = std::move(metadata)});
 }
 
-void export_model(const TrainOptions& o, nn::Module& model, const Shape& sample) {
-  auto extents = std::vector<std::int64_t>(sample.begin(), sample.end());
+void export_model(const TrainOptions& o, nn::Module& model, const TrainData& data) {
+  auto extents = std::vector<std::int64_t>(data.sample_shape.begin(), data.sample_shape.end());
   extents.insert(extents.begin(), 1);
+  auto metadata = metadata_of(data.notes);
+  metadata.push_back(metadata_of_labels(data.class_names));
   const bool writes = dynamic_cast<models::LanguageModel*>(&model) != nullptr;
-  onnx::save(model, {zeros(Shape(extents), writes ? Dtype::i32 : Dtype::f32)}, o.export_file);
+  onnx::save(model, {zeros(Shape(extents), writes ? Dtype::i32 : Dtype::f32)}, o.export_file, {.metadata = std::move(metadata)});
 }
 
 void freeze(const TrainOptions& o, nn::Module& model, const std::vector<std::string>& head) {

@@ -7,6 +7,7 @@
 
 #include "clnet/nn.h"
 #include "clnet/onnx.h"
+#include "tools/clnet_train_data.h"
 #include "tools/clnet_train_options.h"
 
 namespace clnet::tools {
@@ -26,7 +27,7 @@ class OnnxClassifier : public nn::Module {
   std::string note() const;
 
   /// Writes the network with its present weights and the file's own last operators.
-  void write(const TrainOptions& options);
+  void write(const TrainOptions& options, const TrainData& data);
 
   Tensor forward(const Tensor& x) override;
   onnx::Model& network() { return network_; }
@@ -51,7 +52,7 @@ class OnnxClassifier : public nn::Module {
 /// to train.
 void freeze(const TrainOptions& options, nn::Module& model, const std::vector<std::string>& head);
 
-/// Writes a model of the library, for samples of this shape.
-void export_model(const TrainOptions& options, nn::Module& model, const Shape& sample);
+/// Writes a model of the library.
+void export_model(const TrainOptions& options, nn::Module& model, const TrainData& data);
 
 }  // namespace clnet::tools

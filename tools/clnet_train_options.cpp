@@ -157,7 +157,10 @@ void define(CLI::App& app, TrainOptions& o) {
       ->group(group)
       ->allow_extra_args(false)
       ->check(not_empty());
-  option(group, "--init", o.init, "FILE", "start from these weights (safetensors; names and shapes must be the model's)")
+  option(
+      group, "--init", o.init, "FILE",
+      "start from these weights (safetensors, .npz, .onnx, or .pt, .pth, .ckpt and .bin of PyTorch; names and shapes must be the "
+      "model's)")
       ->check(not_empty());
 
   group = "Training";

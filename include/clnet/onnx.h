@@ -86,6 +86,8 @@ class CLNET_API Model : public nn::Module {
   std::int64_t ir_version() const;
   const std::vector<std::pair<std::string, std::int64_t>>& opsets() const;
   const std::string& producer() const;
+  /// Keys and values of the file's metadata_props, in its order.
+  const std::vector<std::pair<std::string, std::string>>& metadata() const;
   /// Softmax or LogSoftmax, where one gives the file's first output; else empty. LoadOptions::logits leaves it out.
   const std::string& last_softmax() const;
   /// The names of the parameters that LoadOptions::replace_head made.
@@ -118,8 +120,6 @@ class CLNET_API Model : public nn::Module {
   explicit Model(std::shared_ptr<Loaded> loaded);
   /// Counts into `multiply_adds`, instead of reading data.
   std::vector<Value> results_of(const std::vector<Value>& inputs, double* multiply_adds = nullptr);
-  /// Of the file, but for load()'s own.
-  std::vector<std::pair<std::string, std::string>> metadata() const;
 
   std::shared_ptr<Loaded> loaded_;
   std::shared_ptr<Held> held_;
@@ -144,8 +144,11 @@ struct SaveOptions {
   bool dynamic_batch = true;
   std::vector<std::string> input_names = {};   ///< empty: those of an onnx::Model, otherwise "input", "input_1", ...
   std::vector<std::string> output_names = {};  ///< empty: those of an onnx::Model, otherwise "output", "output_1", ...
-  /// Keys and values for the file's metadata_props, beside a Model's own.
+  /// Keys and values for the file's metadata_props, beside a Model's own. One without a value is left out, also of a Model's.
   std::vector<std::pair<std::string, std::string>> metadata = {};
+  /// Tensors of 1 KiB and more go to a file beside the model, named as it is with ".data" behind. Where the model would be larger
+  /// than 2 GiB, as much as the format holds, they do so unasked.
+  bool external_data = false;
 };
 
 /// From tensors to tensors, as compile() has it.
@@ -162,8 +165,7 @@ using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>& in
 /// grow evenly with it. The module is called with tensors without values: reading them throws Error.
 ///
 /// Throws Unsupported, with the operation and the layer, for random or training-only operations and those that ONNX lacks; Error
-/// for options that do not fit; FileError where the file cannot be written, or would be larger than 2 GiB. Nothing is written
-/// then.
+/// for options that do not fit; FileError where the file cannot be written. Nothing is written then.
 CLNET_API void save(nn::Module& module, const std::vector<Tensor>& examples, const std::filesystem::path& path,
                     const SaveOptions& options = {});
 /// The same for a function. Parameters and buffers of `parameters`, which is in inference mode meanwhile, keep their names; null:

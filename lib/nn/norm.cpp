@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "lib/graph/scope.h"
 #include "lib/nn/layer.h"
 #include "lib/nn/parameter.h"
+#include "lib/ops/norm/batch_norm.h"
 
 namespace clnet::nn {
 
@@ -127,7 +129,8 @@ Tensor BatchNorm::forward(const Tensor& x) {
   const Tensor weight = value_or_none(weight_), bias = value_or_none(bias_);
   if (!training() && mean_) {
     warn_if_awaited(*this, *mean_);
-    return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
+    const auto kept = options_.momentum ? std::optional(1 - *options_.momentum) : std::nullopt;
+    return ops::batch_norm_of_layer(x, *mean_, *var_, weight, bias, options_.eps, kept);
   }
   const bool over_ranks = training() && options_.group && options_.group->size() > 1;
   const auto result = over_ranks ? batch_norm_over(*options_.group, x, weight, bias, options_.eps)

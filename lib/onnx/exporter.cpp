@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <protozero/pbf_writer.hpp>
 
 #include "lib/graph/number.h"
@@ -334,7 +335,19 @@ bool Exporter::is_constant(const Site& site) const {
   return true;
 }
 
+void Exporter::require_same_kind(const Site& site) const {
+  const auto differ = [](const Tensor& a, const Tensor& b) {
+    if (!a.defined() || !b.defined()) return a.defined() != b.defined();
+    return a.dtype() != b.dtype() || a.rank() != b.rank();
+  };
+  for (const auto* by_build : {&site.inputs, &site.outputs})
+    for (const auto& tensors : *by_build)
+      if (!std::equal(tensors.begin(), tensors.end(), by_build->front().begin(), by_build->front().end(), std::not_fn(differ)))
+        builds_differ(site.name);
+}
+
 void Exporter::emit(const Site& site) {
+  require_same_kind(site);
   const auto outputs_at = [&](std::size_t output) {
     Tensors at;
     for (const auto& of : site.outputs) at.push_back(of[output]);
@@ -397,7 +410,13 @@ std::string Exporter::value_info(const Tensors& at, const std::string& name) con
   return write_value_info(name, type_of(at[0].dtype()), extents);
 }
 
-std::string Exporter::graph(const std::vector<std::pair<std::string, Tensor>>& parameters) const {
+std::uint64_t Exporter::constant_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& initializer : initializers_) bytes += initializer.host.bytes.size();
+  return bytes;
+}
+
+std::string Exporter::graph(const std::vector<std::pair<std::string, Tensor>>& parameters, ExternalData* beside) const {
   std::string out;
   protozero::pbf_writer writer(out);
   for (const auto& node : nodes_) {
@@ -412,8 +431,10 @@ std::string Exporter::graph(const std::vector<std::pair<std::string, Tensor>>& p
   }
   writer.add_string(2, "clnet");
   // Parameters first, in the module's order, read or not.
-  for (const auto& [name, value] : parameters) writer.add_message(5, write_tensor(value_of(value), name));
-  for (const auto& [name, host] : initializers_) writer.add_message(5, write_tensor(host, name));
+  for (const auto& [name, value] : parameters)
+    writer.add_message(5, beside ? beside->add(name, value) : write_tensor(value_of(value), name));
+  for (const auto& [name, host] : initializers_)
+    writer.add_message(5, beside ? beside->add(name, host) : write_tensor(host, name));
   const auto info = [&](const std::string& name, std::size_t i, Tensors Build::*of) {
     Tensors at;
     for (const auto& build : builds_) at.push_back(((*build).*of)[i]);
@@ -431,10 +452,23 @@ const Field& SaveCall::field(std::string_view field, std::size_t build) const {
 }
 
 bool SaveCall::has_field(std::string_view field) const {
-  const auto& fields = site_.fields[0];
-  return std::any_of(fields.begin(), fields.end(), [&](const auto& entry) { return entry.first == field; });
+  const auto has = [&](const Fields& fields) {
+    return std::any_of(fields.begin(), fields.end(), [&](const auto& entry) { return entry.first == field; });
+  };
+  const bool first = has(site_.fields[0]);
+  for (const auto& fields : site_.fields)
+    if (has(fields) != first) builds_differ(site_.name);
+  return first;
 }
-bool SaveCall::flag(std::string_view field) const { return std::get<bool>(this->field(field, 0)); }
+template <class T>
+const T& SaveCall::same(std::string_view field) const {
+  const auto& value = std::get<T>(this->field(field, 0));
+  for (std::size_t b = 1; b < site_.fields.size(); ++b)
+    if (std::get<T>(this->field(field, b)) != value) builds_differ(site_.name);
+  return value;
+}
+bool SaveCall::flag(std::string_view field) const { return same<bool>(field); }
+std::string SaveCall::text(std::string_view field) const { return same<std::string>(field); }
 double SaveCall::number(std::string_view field) const {
   const auto value = std::get<double>(this->field(field, 0));
   for (std::size_t b = 1; b < site_.fields.size(); ++b) {
@@ -443,7 +477,6 @@ double SaveCall::number(std::string_view field) const {
   }
   return value;
 }
-std::string SaveCall::text(std::string_view field) const { return std::get<std::string>(this->field(field, 0)); }
 Extent SaveCall::extent(std::string_view field) const {
   std::vector<std::int64_t> by_build;
   for (std::size_t b = 0; b < site_.fields.size(); ++b) by_build.push_back(std::get<std::int64_t>(this->field(field, b)));

@@ -17,6 +17,7 @@
 #include "clnet/error.h"
 #include "lib/graph/composition.h"
 #include "lib/graph/node.h"
+#include "lib/onnx/external_data.h"
 #include "lib/onnx/host_tensor.h"
 #include "lib/onnx/names.h"
 
@@ -87,8 +88,10 @@ class Exporter {
 
   /// Writes all that the outputs are made of.
   void run();
-  /// The file's GraphProto, with all parameters, read or not.
-  std::string graph(const std::vector<std::pair<std::string, Tensor>>& parameters) const;
+  /// Bytes of the constants.
+  std::uint64_t constant_bytes() const;
+  /// The file's GraphProto, with all parameters, read or not. `beside`: takes large tensors; null: all are in the file.
+  std::string graph(const std::vector<std::pair<std::string, Tensor>>& parameters, ExternalData* beside) const;
 
   int opset() const { return opset_; }
 
@@ -107,6 +110,8 @@ class Exporter {
   void define_value(const Tensors& at);
   Site site_of(const Tensors& at);
   std::optional<Site> composed_site(const Tensors& at);
+  /// Throws where the builds have other dtypes, ranks or numbers of tensors.
+  void require_same_kind(const Site& site) const;
   void emit(const Site& site);
   bool is_constant(const Site& site) const;
   Known& known(const Tensor& tensor);
@@ -146,7 +151,7 @@ class SaveCall {
   std::size_t count() const { return site_.inputs[0].size(); }
   std::size_t outputs() const { return site_.outputs[0].size(); }
   bool has(std::size_t input) const { return input < count() && site_.inputs[0][input].defined(); }
-  /// A spec in the first build.
+  /// A spec in the first build. Dtypes and ranks are the same in all.
   Spec spec(std::size_t input) const { return site_.inputs[0][input].spec(); }
   Spec out(std::size_t output = 0) const { return site_.outputs[0][output].spec(); }
   Dtype dtype(std::size_t input = 0) const { return spec(input).dtype; }
@@ -154,7 +159,7 @@ class SaveCall {
   ExtentList shape(std::size_t input) const;
   ExtentList out_shape(std::size_t output = 0) const;
 
-  // Attributes. Those that return a number refuse one that follows the batch.
+  // Attributes. All builds must have the same, but for integers of extent() and extents(), which may follow the batch.
   bool has_field(std::string_view field) const;
   bool flag(std::string_view field) const;
   std::int64_t integer(std::string_view field) const;
@@ -197,6 +202,8 @@ class SaveCall {
  private:
   friend class Exporter;
   const Field& field(std::string_view field, std::size_t build) const;
+  template <class T>
+  const T& same(std::string_view field) const;
 
   Exporter& exporter_;
   const Site& site_;

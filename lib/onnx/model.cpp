@@ -97,7 +97,7 @@ struct SavedNames {
 
   SavedNames(const ModelFile& file, const std::vector<std::string>& fresh) {
     for (const auto& [key, value] : file.metadata) {
-      auto* names = key == "clnet.parameters" ? &parameters : key == "clnet.buffers" ? &buffers : nullptr;
+      auto* names = key == parameters_key ? &parameters : key == buffers_key ? &buffers : nullptr;
       known = known || names;
       for (auto rest = value; names && !rest.empty();) {
         const auto end = std::min(rest.find('\n'), rest.size());
@@ -220,6 +220,7 @@ struct Model::Loaded {
   std::vector<ValueInfo> inputs, outputs;
   std::vector<std::pair<std::string, std::int64_t>> opsets;
   std::string producer;
+  std::vector<std::pair<std::string, std::string>> metadata;
   std::unique_ptr<Constants> constants;
   std::string last_softmax;
   std::vector<std::string> fresh;  ///< initializers of a new head
@@ -314,12 +315,7 @@ const std::string& Model::producer() const { return loaded_->producer; }
 const std::string& Model::last_softmax() const { return loaded_->last_softmax; }
 const std::vector<std::string>& Model::head() const { return held_->head; }
 
-std::vector<std::pair<std::string, std::string>> Model::metadata() const {
-  std::vector<std::pair<std::string, std::string>> result;
-  for (const auto& [key, value] : loaded_->file.metadata)
-    if (!key.starts_with("clnet.")) result.emplace_back(key, value);
-  return result;
-}
+const std::vector<std::pair<std::string, std::string>>& Model::metadata() const { return loaded_->metadata; }
 
 std::vector<std::pair<std::string, std::int64_t>> Model::operators() const {
   std::map<std::string, std::int64_t> counts;
@@ -485,6 +481,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
   }
   loaded->producer = file.producer;
   if (!file.producer_version.empty()) loaded->producer += fmt::format(" {}", file.producer_version);
+  loaded->metadata.assign(file.metadata.begin(), file.metadata.end());
   loaded->program = resolve(file, loaded->missing);
   // Changes need a graph that was checked.
   loaded->last_softmax = last_softmax(file, options.logits);

@@ -1,4 +1,4 @@
-// Names, each once.
+// Names, each once, and those of the metadata that save() writes for load(): which initializers are parameters, and buffers.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,6 +8,8 @@
 #include <string>
 
 namespace clnet::onnx {
+
+constexpr const char *parameters_key = "clnet.parameters", *buffers_key = "clnet.buffers";
 
 class UniqueNames {
  public:

@@ -8,6 +8,7 @@
 #include "clnet/ops/shape.h"
 #include "lib/onnx/operators.h"
 #include "lib/onnx/runner.h"
+#include "lib/ops/norm/batch_norm.h"
 
 namespace clnet::onnx {
 namespace {
@@ -21,7 +22,7 @@ Outputs batch_norm(const Call& call) {
                                         : call.wants(1) || call.wants(2) || call.wants(3) || call.wants(4);
   const Tensor &x = call.x(0), &scale = call.x(1), &bias = call.x(2), &mean_now = call.x(3), &var_now = call.x(4);
   if (!asked && (!options.training || options.freeze_statistics))
-    return {call.give(batch_norm_inference(x, mean_now, var_now, scale, bias, eps))};
+    return {call.give(ops::batch_norm_of_layer(x, mean_now, var_now, scale, bias, eps, momentum))};
   const auto result = batch_norm_training(x, scale, bias, eps);
   // ONNX's variances are of the whole population.
   const auto count = static_cast<double>(x.numel()) / static_cast<double>(std::max<std::int64_t>(1, x.size(1)));

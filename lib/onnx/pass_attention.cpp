@@ -1,8 +1,11 @@
 // Attention as exporters write it: products of queries and keys, a scale, a mask, softmax, products with the values. A query
-// without any key is 0 here, and NaN as the file has it.
+// without any key is NaN, as the Softmax of the file has it.
+#include <algorithm>
 #include <cmath>
 
 #include "clnet/ops/attention.h"
+#include "clnet/ops/elementwise.h"
+#include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"
 #include "lib/onnx/passes.h"
 
@@ -118,7 +121,27 @@ struct AttentionPattern {
       if (masked != Masked::by_sum && number_of(call, AttentionInput::fill) != -INFINITY) return std::nullopt;
       if (masked == Masked::where_false) options.mask = logical_not(options.mask);
     }
-    return Outputs{call.give(scaled_dot_product_attention(queries, keys, values, options))};
+    Tensor y = scaled_dot_product_attention(queries, keys, values, options);
+    if (masked != Masked::no && may_hide_all(call)) {
+      const bool is_added = masked == Masked::by_sum;
+      const Tensor blind = is_added ? eq(max(options.mask, {-1}, true), -INFINITY) : logical_not(any(options.mask, {-1}, true));
+      y = y + cast(where(blind, NAN, 0.0), y.dtype());
+    }
+    return Outputs{call.give(y)};
+  }
+
+  /// Whether the mask may leave a query without a key: false where the host knows better.
+  bool may_hide_all(const Call& call) const {
+    const auto& host = call.in(AttentionInput::mask).host();
+    if (!host || host->shape.rank() == 0) return true;
+    const auto numbers = host->numbers();
+    const auto columns = host->shape[-1];
+    const auto is_hidden = [&](double number) {
+      return masked == Masked::by_sum ? number == -INFINITY : (number != 0) == (masked == Masked::where_false);
+    };
+    for (auto row = numbers.begin(); columns > 0 && row != numbers.end(); row += columns)
+      if (std::all_of(row, row + columns, is_hidden)) return true;
+    return false;
   }
 
   /// Whether keys {batch * heads, keys, width} were turned and then cut into {batch, heads, width, keys}.

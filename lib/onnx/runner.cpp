@@ -9,6 +9,7 @@
 #include "lib/graph/capture.h"
 #include "lib/graph/scope.h"
 #include "lib/onnx/fold.h"
+#include "lib/onnx/multiply_adds.h"
 #include "lib/onnx/passes.h"
 
 namespace clnet::onnx {
@@ -26,33 +27,6 @@ void evaluate(const std::vector<RunValue>& values) {
   for (const auto& value : values)
     if (!value.is_sequence() && value.is_there() && !value.host()) pending.push_back(value.tensor());
   if (!pending.empty()) eval(pending);
-}
-
-/// Of a convolution, a matrix product, an attention or a recurrence; 0 of another node.
-double multiply_adds_of(const Instruction& instruction, const std::vector<RunValue>& inputs, const RunValue& output) {
-  const auto& op = instruction.node->op_type;
-  const auto is_there = [&](std::size_t i) { return i < inputs.size() && inputs[i].is_there() && !inputs[i].is_sequence(); };
-  const auto numel = [](const RunValue& value) { return static_cast<double>(value.shape().numel()); };
-  if (!instruction.op || !is_there(0) || !is_there(1) || !output.is_there() || output.is_sequence()) return 0;
-  if (op == "Conv" || op == "ConvInteger" || op == "QLinearConv") {
-    const std::size_t weight = op == "QLinearConv" ? 3 : 1;
-    if (!is_there(weight) || numel(inputs[weight]) == 0) return 0;
-    return numel(output) * numel(inputs[weight]) / static_cast<double>(inputs[weight].shape()[0]);
-  }
-  const auto& shape = inputs[0].shape();
-  if (op == "ConvTranspose" && numel(inputs[0]) > 0)
-    return numel(inputs[0]) * numel(inputs[1]) / static_cast<double>(inputs[1].shape()[0]);
-  if (shape.rank() < 1) return 0;
-  if (is_there(2) && (op == "LSTM" || op == "GRU" || op == "RNN") && shape[-1] > 0)
-    return numel(inputs[0]) / static_cast<double>(shape[-1]) * (numel(inputs[1]) + numel(inputs[2]));
-  if (op == "Attention" && shape.rank() > 2) {
-    const auto keys = inputs[1].shape()[-2] + (is_there(4) ? inputs[4].shape()[-2] : 0);
-    return static_cast<double>(keys) * (numel(inputs[0]) + numel(output));
-  }
-  // The first matrix has a row, or a column, for each row of the output.
-  if (op == "Gemm") return numel(inputs[0]) * static_cast<double>(output.shape()[-1]);
-  if (op == "MatMul" || op == "MatMulInteger" || op == "QLinearMatMul") return numel(output) * static_cast<double>(shape[-1]);
-  return 0;
 }
 
 }  // namespace

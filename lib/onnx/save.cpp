@@ -1,7 +1,11 @@
 // save(): builds the graph of a module or function, and writes it as a file.
+#include "lib/onnx/save.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <protozero/pbf_writer.hpp>
 
 #include "clnet/error.h"
@@ -11,6 +15,9 @@
 #include "lib/graph/capture.h"
 #include "lib/nn/parameter.h"
 #include "lib/onnx/exporter.h"
+#include "lib/onnx/external_data.h"
+#include "lib/onnx/names.h"
+#include "lib/onnx/write.h"
 
 namespace clnet::onnx {
 
@@ -71,14 +78,6 @@ void require_names(const char* what, const std::vector<std::string>& names, std:
       throw Error(fmt::format("onnx::save: the {}s need names that differ, got '{}'", what, name));
 }
 
-std::string entry(std::string_view key, std::string_view value) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_string(1, key.data(), key.size());
-  writer.add_string(2, value.data(), value.size());
-  return out;
-}
-
 /// Parameters, or buffers: those that state_dict() has. The module computes the others again.
 nn::NamedParameters saved(const nn::Module& module, bool buffers) {
   const auto state = module.state_dict();
@@ -104,8 +103,10 @@ std::string lines_of(const nn::NamedParameters& named) {
 struct Saving {
   const Function& function;
   const std::vector<Tensor>& examples;
+  const std::filesystem::path& path;
   const SaveOptions& options;
   nn::Module* parameters;
+  std::uint64_t most;
 
   Exporter::Names names(std::size_t outputs) const {
     Exporter::Names result;
@@ -141,10 +142,11 @@ struct Saving {
     writer.add_string(3, version().data(), version().size());
     writer.add_message(7, graph);
     auto metadata = options.metadata;
+    std::erase_if(metadata, [](const auto& entry) { return entry.second.empty(); });
     // What load() makes of initializers again; the others are constants.
-    metadata.emplace_back("clnet.parameters", parameters ? lines_of(saved(*parameters, false)) : std::string());
-    metadata.emplace_back("clnet.buffers", parameters ? lines_of(saved(*parameters, true)) : std::string());
-    for (const auto& [key, value] : metadata) writer.add_message(14, entry(key, value));
+    metadata.emplace_back(parameters_key, parameters ? lines_of(saved(*parameters, false)) : std::string());
+    metadata.emplace_back(buffers_key, parameters ? lines_of(saved(*parameters, true)) : std::string());
+    for (const auto& [key, value] : metadata) writer.add_message(14, write_entry(key, value));
     return out;
   }
 
@@ -155,8 +157,13 @@ struct Saving {
     return result;
   }
 
+  struct Written {
+    std::string model;
+    ExternalData beside;
+  };
+
   /// The file for builds of these sizes; empty: the examples' own alone.
-  std::string write(const std::vector<std::int64_t>& sizes, std::int64_t own) const {
+  Written write(const std::vector<std::int64_t>& sizes, std::int64_t own) const {
     std::vector<std::unique_ptr<Build>> builds;
     for (std::size_t i = 0; i < std::max<std::size_t>(sizes.size(), 1); ++i) {
       auto built = build_for(function, specs_for(examples, own, sizes.empty() ? own : sizes[i]));
@@ -169,19 +176,41 @@ struct Saving {
     const auto all_names = names(builds[0]->outputs.size());
     Exporter exporter(options.opset, builds, sizes, all_names);
     exporter.run();
-    return model(exporter.graph(values()));
+    const auto tensors = values();
+    auto bytes = exporter.constant_bytes();
+    for (const auto& [name, value] : tensors) bytes += static_cast<std::uint64_t>(value.spec().bytes());
+    Written out{{}, ExternalData(path.filename().string() + ".data")};
+    out.model = model(exporter.graph(tensors, options.external_data || bytes > most ? &out.beside : nullptr));
+    return out;
+  }
+
+  /// The data first: a model without them is none.
+  void put(const Written& written) const {
+    if (written.model.size() > largest_file)
+      throw FileError(fmt::format("{}: {} bytes; the format holds at most 2 GiB in a file", path.string(), written.model.size()));
+    if (written.beside.is_empty()) return file::replace(path, written.model);
+    const auto data = written.beside.path(path.parent_path());
+    std::error_code ignored;
+    const bool is_new = !std::filesystem::exists(data, ignored);
+    written.beside.write(path.parent_path());
+    try {
+      file::replace(path, written.model);
+    } catch (...) {
+      if (is_new) std::filesystem::remove(data, ignored);
+      throw;
+    }
   }
 };
-
-void require_fits(std::uint64_t bytes, const std::filesystem::path& path) {
-  if (bytes > largest_file)
-    throw FileError(fmt::format("{}: {} bytes; the format holds at most 2 GiB in a file", path.string(), bytes));
-}
 
 }  // namespace
 
 void save(const Function& function, const std::vector<Tensor>& examples, const std::filesystem::path& path,
           const SaveOptions& options, nn::Module* parameters) {
+  save_within(function, examples, path, options, parameters, most_in_model);
+}
+
+void save_within(const Function& function, const std::vector<Tensor>& examples, const std::filesystem::path& path,
+                 const SaveOptions& options, nn::Module* parameters, std::uint64_t most) {
   if (options.opset < oldest_written || options.opset > newest_written)
     throw Error(fmt::format("onnx::save: operator set {}; {} to {} are written", options.opset, oldest_written, newest_written));
   for (std::size_t i = 0; i < examples.size(); ++i)
@@ -191,29 +220,24 @@ void save(const Function& function, const std::vector<Tensor>& examples, const s
   if (parameters) {
     modes.emplace(*parameters);
     parameters->inference();
-    std::uint64_t bytes = 0;
-    for (const auto& [name, parameter] : saved(*parameters))
-      bytes += static_cast<std::uint64_t>(parameter.value().spec().bytes());
-    require_fits(bytes, path);
   }
-  const Saving saving{function, examples, options, parameters};
+  const Saving saving{function, examples, path, options, parameters, most};
   const bool has_batch = !examples.empty() && examples[0].rank() > 0;
   const auto own = has_batch ? examples[0].size(0) : 0;
-  std::string file;
+  std::optional<Saving::Written> written;
   if (options.dynamic_batch && has_batch) {
     try {
-      file = saving.write(sizes_for(own), own);
+      written = saving.write(sizes_for(own), own);
     } catch (const Unsupported&) {
       throw;
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception&) {
-      file.clear();  // the graph is for one size of the batch
+      written.reset();  // the graph is for one size of the batch
     }
   }
-  if (file.empty()) file = saving.write({}, own);
-  require_fits(file.size(), path);
-  file::replace(path, file);
+  if (!written) written = saving.write({}, own);
+  saving.put(*written);
 }
 
 namespace {
@@ -247,10 +271,11 @@ void save(nn::Module& module, const std::vector<Tensor>& examples, const std::fi
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (examples.size() == inputs.size() || !inputs[i].optional) places.push_back(i);
     if (examples.size() == inputs.size()) leave_parameters_out(*model, places, given_examples, named.input_names);
-    for (auto& [key, value] : model->metadata())
-      if (std::none_of(options.metadata.begin(), options.metadata.end(),
+    for (const auto& [key, value] : model->metadata())
+      if (key != parameters_key && key != buffers_key &&
+          std::none_of(options.metadata.begin(), options.metadata.end(),
                        [&, &own = key](const auto& e) { return e.first == own; }))
-        named.metadata.emplace_back(std::move(key), std::move(value));
+        named.metadata.emplace_back(key, value);
     if (places.size() != given_examples.size())
       throw Error(fmt::format("onnx::save: got {} examples, the network has {} inputs", examples.size(), places.size()));
     if (named.input_names.empty())

@@ -16,8 +16,11 @@ void batch_norm(SaveCall& call) {
   const auto of = [&](std::size_t input, double otherwise) {
     return call.has(input) ? call.in_as(input, call.dtype()) : filled(call, channels, otherwise, call.dtype());
   };
+  std::vector<std::string> attributes{write_attribute("epsilon", call.number("eps"))};
+  // Of the running statistics in training; nothing computes with it here.
+  if (call.has_field("kept")) attributes.push_back(write_attribute("momentum", call.number("kept")));
   call.give(call.op("BatchNormalization", {call.in(0), of(3, 1), of(4, 0), call.in_as(1, statistic), call.in_as(2, statistic)},
-                    {write_attribute("epsilon", call.number("eps"))}));
+                    std::move(attributes)));
 }
 
 void layer_norm(SaveCall& call) {

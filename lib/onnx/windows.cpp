@@ -73,7 +73,9 @@ Windows Windows::of(const Call& call, const Shape& input, std::vector<std::int64
         call.refuse(fmt::format("pads of {} and {}", w.before[d], w.after[d]));
     }
   } else if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-    // As many results as ceil(extent / stride); an odd pad is longer at the end or the beginning.
+    // As many results as ceil(extent / stride); an odd pad is longer at the end or the beginning. Where strides leave elements
+    // out ONNX's formula gives a negative pad: its evaluator fails over an AveragePool, and onnxruntime begins behind the first
+    // element, or refuses a MaxPool. Here windows begin at the first, as both have it of a Conv, and TensorFlow of all.
     for (std::size_t d = 0; d < rank; ++d) {
       const auto extent = input[static_cast<int>(d) + 2], results = (extent + w.strides[d] - 1) / w.strides[d];
       const auto total =

@@ -29,6 +29,28 @@ std::string write_tensor(const HostTensor& tensor, std::string_view name) {
   return out;
 }
 
+std::string write_entry(std::string_view key, std::string_view value) {
+  std::string out;
+  protozero::pbf_writer writer(out);
+  writer.add_string(1, key.data(), key.size());
+  writer.add_string(2, value.data(), value.size());
+  return out;
+}
+
+std::string write_external_tensor(ElementType type, const Shape& shape, std::string_view name, const DataPlace& place) {
+  constexpr int external = 1;
+  std::string out;
+  protozero::pbf_writer writer(out);
+  writer.add_packed_int64(1, shape.begin(), shape.end());
+  writer.add_int32(2, static_cast<std::int32_t>(type));
+  writer.add_string(8, name.data(), name.size());
+  writer.add_message(13, write_entry("location", place.location));
+  writer.add_message(13, write_entry("offset", std::to_string(place.offset)));
+  writer.add_message(13, write_entry("length", std::to_string(place.bytes)));
+  writer.add_int32(14, external);
+  return out;
+}
+
 std::string write_sequence(const std::vector<HostTensor>& tensors, std::string_view name) {
   constexpr int of_tensors = 1;
   std::string out;

@@ -12,8 +12,17 @@ namespace clnet::onnx {
 
 /// A TensorProto with raw data.
 std::string write_tensor(const HostTensor& tensor, std::string_view name);
+/// Where the data of a tensor lie in another file.
+struct DataPlace {
+  std::string_view location;
+  std::uint64_t offset = 0, bytes = 0;
+};
+std::string write_external_tensor(ElementType type, const Shape& shape, std::string_view name, const DataPlace& place);
 /// A SequenceProto of tensors.
 std::string write_sequence(const std::vector<HostTensor>& tensors, std::string_view name);
+
+/// A StringStringEntryProto.
+std::string write_entry(std::string_view key, std::string_view value);
 
 /// An AttributeProto.
 std::string write_attribute(std::string_view name, std::int64_t value);

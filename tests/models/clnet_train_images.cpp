@@ -1,10 +1,12 @@
 // clnet-train on a folder of image files by class.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <sstream>
 
-#include "clnet/data.h"
-#include "clnet/io.h"
+#include "clnet/clnet.h"
 #include "tests/models/process.h"
+#include "tests/paths.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet::test;
@@ -74,6 +76,74 @@ TEST_CASE("clnet-train: a folder of images by class is split, trained on, and re
   const auto weights = content(place / "clnet-mlp.safetensors");
   CHECK(clnet_train(place.path(), on(data.path(), {"--augment", "--normalize", "mean-std", "--workers", "1"})).code == 0);
   CHECK(content(place / "clnet-mlp.safetensors") == weights);
+}
+
+TEST_CASE("clnet-run goes by what clnet-train --export says of images and classes") {
+  const Folder data, place;
+  write_colours(data.path(), 20);
+  const auto trained = clnet_train(place.path(), on(data.path(), {"--normalize", "mean-std", "--export", "net.onnx"}));
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const auto said = [&](const std::string& file, const std::string& key) {
+    const auto model = clnet::onnx::load(place / file);
+    for (const auto& [name, value] : model.metadata())
+      if (name == key) return value;
+    return std::string("none");
+  };
+  CHECK(said("net.onnx", "clnet.labels") == "green\nred");
+  CHECK(said("net.onnx", "clnet.crop") == "1");
+  const auto mean = said("net.onnx", "clnet.mean"), deviation = said("net.onnx", "clnet.std");
+  CHECK(std::count(mean.begin(), mean.end(), ',') == 2);
+
+  const auto picture = (data / "red" / "7.bmp").string();
+  const auto run = [&](const std::string& model, std::vector<std::string> more) {
+    more.insert(more.begin(), {CLNET_RUN, model, picture, "--output-dir", "out", "--format", "npy"});
+    const auto outcome = Process(place.path(), std::move(more)).wait();
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return std::pair(outcome.out, clnet::io::load_npy(place / "out/output_0.npy").to_vector<float>());
+  };
+  const auto [text, scores] = run("net.onnx", {});
+  CHECK(text.find("  red\n") < text.find("  green\n"));
+  // As in training, but that it cut the middle out before it resized.
+  clnet::data::ImageOptions options{.height = 8, .width = 8};
+  const auto numbers = [](std::string list) {
+    std::vector<float> out;
+    std::replace(list.begin(), list.end(), ',', ' ');
+    std::istringstream in(list);
+    for (float number; in >> number;) out.push_back(number);
+    return out;
+  };
+  options.mean = numbers(mean);
+  options.std = numbers(deviation);
+  const auto images = clnet::data::image_folder(data.path(), options);
+  auto model = clnet::onnx::load(place / "net.onnx");
+  std::vector<float> expected;
+  for (std::int64_t i = 0; i < images.size(); ++i)
+    if (const auto sample = images.get(i, 0); images.name_of(i) == picture)
+      expected = model(clnet::unsqueeze(sample[0].tensor(), 0)).to_vector<float>();
+  REQUIRE(expected.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(scores[i] == Approx(expected[i]).epsilon(0.05));
+  // Options go before.
+  place.write("names.txt", "one\ntwo\n");
+  CHECK(run("net.onnx", {"--mean", mean, "--std", deviation, "--crop"}).second == scores);
+  CHECK(run("net.onnx", {"--mean", "0"}).second != scores);
+  CHECK(run("net.onnx", {"--no-crop"}).second != scores);
+  CHECK_THAT(run("net.onnx", {"--labels", "names.txt"}).first, Contains("  two\n") && !Contains("red"));
+
+  // Another training of the file says what holds for it.
+  const auto again =
+      clnet_train(place.path(), {"--data", data.path(), "--model", "net.onnx", "--steps", "1", "--export", "b.onnx"});
+  INFO(again.err);
+  REQUIRE(again.code == 0);
+  CHECK(said("b.onnx", "clnet.labels") == "green\nred");
+  CHECK(said("b.onnx", "clnet.mean") == "none");
+  CHECK(said("b.onnx", "clnet.std") == "none");
+
+  clnet::onnx::save(model, {clnet::zeros({1, 3, 8, 8})}, place / "bad.onnx", {.metadata = {{"clnet.std", "1,0,1"}}});
+  const auto bad = Process(place.path(), {CLNET_RUN, "bad.onnx", picture}).wait();
+  CHECK(bad.code == 1);
+  CHECK(bad.err == "clnet-run: bad.onnx: the metadata clnet.std are no numbers of channels\n");
 }
 
 TEST_CASE("clnet-train: folders train and test of images") {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "clnet/clnet.h"
+#include "clnet/models.h"
 #include "tests/acceptance.h"
 #include "tests/idx_writer.h"
 #include "tests/models/process.h"
@@ -106,6 +107,45 @@ TEST_CASE("clnet-train: what was trained is exported, with the softmax of the fi
   const auto again = run.train({"--model", "mlp.onnx", "--init", "clnet-mlp.safetensors", "--save", "w"}, "");
   CHECK(again.code == 0);
   CHECK_THAT(clnet_train(run.place.path(), {"--export", "/nonexistent/a.onnx"}).err, Contains("--export /nonexistent"));
+}
+
+TEST_CASE("clnet-train: --init reads each format that clnet-convert writes") {
+  Small run;
+  const auto train = [&](const std::string& init, const std::string& model = "resnet20") {
+    return clnet_train(run.place.path(), {"--data", run.data.path(), "--model", model, "--steps", "1", "--lr", "1e-12",
+                                          "--schedule", "constant", "--batch-size", "20", "--init", init, "--save", "after"});
+  };
+  auto net = clnet::models::make("resnet20", {1, 8, 8}, 10);
+  // Buffers change in a step; parameters stay, but for a step of 1e-12.
+  const auto check = [&](const std::string& file) {
+    CAPTURE(file);
+    const auto outcome = train(file);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    const auto after = io::load_safetensors(run.place / "after").tensors;
+    for (const auto& [name, parameter] : net->parameters()) {
+      const auto found = std::find_if(after.begin(), after.end(), [&, &own = name](const auto& e) { return e.first == own; });
+      REQUIRE(found != after.end());
+      CHECK(clnet::max(clnet::abs(found->second - parameter.value())).item<float>() < 1e-6F);
+    }
+  };
+  for (const char* name : {"w.safetensors", "w.npz", "w.pt", "w.pth", "w.ckpt", "w.bin"}) {
+    io::save_state(run.place / name, net->state_dict());
+    check(name);
+  }
+  net->inference();
+  clnet::onnx::save(*net, {clnet::zeros({2, 1, 8, 8})}, run.place / "w.onnx");
+  check("w.onnx");
+  // Other programs' files have no counts of batches.
+  Builder b;
+  for (const auto& [name, value] : net->state_dict())
+    if (!name.ends_with("num_batches_tracked")) b.initializer(name, value.shape(), value.to_vector<double>());
+  b.input("x").node("Identity", {"x"}, {"y"}).output("y");
+  run.place.write("w.onnx", b.model());
+  check("w.onnx");
+  CHECK_THAT(line_of(train("w.onnx", "mlp")), Contains("w.onnx: ") && Contains("conv1.weight"));
+  run.place.write("w.onnx", "nothing");
+  CHECK_THAT(line_of(train("w.onnx")), Contains("w.onnx: no ONNX model"));
 }
 
 TEST_CASE("clnet-train: images become what the ONNX file's input is") {

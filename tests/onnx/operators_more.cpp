@@ -446,3 +446,17 @@ TEST_CASE("a quantized convolution of more products than one exact sum has") {
   for (std::size_t i = 0; i < x.size(); ++i) expected[i / (static_cast<std::size_t>(channels) * 4)] += std::int64_t{x[i]} * w[i];
   CHECK(y.to_vector<std::int64_t>() == expected);
 }
+
+TEST_CASE("SAME begins at the first element where strides leave some out") {
+  const Tensor x = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {1, 1, 6});
+  for (const char* op : {"AveragePool", "MaxPool"})
+    for (const char* same : {"SAME_UPPER", "SAME_LOWER"}) {
+      CAPTURE(op, same);
+      const auto y =
+          one_node(op, 1,
+                   {attribute("kernel_shape", List{1}), attribute("strides", List{3}), attribute("auto_pad", std::string(same))},
+                   19)
+              .run({x})[0];
+      check_close(y, {1, 1, 2}, {1, 4});
+    }
+}

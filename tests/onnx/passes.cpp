@@ -246,6 +246,49 @@ TEST_CASE("queries and keys of an attention may have the scale, and a choice the
   }
 }
 
+TEST_CASE("a query of an attention that may see no key is NaN, fused or not") {
+  // As ONNX defines Softmax, and as its evaluator and onnxruntime compute it.
+  for (const bool adds : {false, true})
+    for (const bool is_input : {false, true}) {
+      CAPTURE(adds, is_input);
+      const auto type = adds ? Type::f32 : Type::boolean;
+      const double sees = adds ? 0 : 1, hides = adds ? -INFINITY : 0;
+      const std::vector<double> mask{sees, hides, sees, sees, hides, hides, hides, hides, hides, hides, hides, sees};
+      Builder b;
+      b.initializer("none", {}, {-INFINITY}).input("q").input("k").input("v").output("y");
+      if (is_input)
+        b.input("mask", type, {3, 4});
+      else
+        b.initializer("mask", {3, 4}, mask, type);
+      b.node("Transpose", {"k"}, {"columns"}, {swaps}).node("MatMul", {"q", "columns"}, {"scores"});
+      if (adds)
+        b.node("Add", {"scores", "mask"}, {"masked"});
+      else
+        b.node("Where", {"mask", "scores", "none"}, {"masked"});
+      b.node("Softmax", {"masked"}, {"weights"}).node("MatMul", {"weights", "v"}, {"y"});
+      CHECK(passed(b)->instructions.size() == 1);
+      auto inputs = attention_inputs();
+      if (is_input) inputs.push_back(to_tensor(HostTensor::of(type, Shape{3, 4}, mask)));
+      auto expected =
+          attention_of(1, [&](auto i, auto j) { return mask[static_cast<std::size_t>(i * keys + j)] == sees ? 0 : -INFINITY; });
+      std::size_t blind = 0;
+      for (const bool passes : {true, false}) {
+        const auto y = with_passes(b, passes).run(inputs)[0].to_vector<double>();
+        REQUIRE(y.size() == expected.size());
+        for (std::size_t i = 0; i < y.size(); ++i) {
+          const bool is_blind = i / static_cast<std::size_t>(width) % 3 == 1;
+          blind += is_blind ? 1 : 0;
+          CAPTURE(passes, i);
+          if (is_blind)
+            CHECK(std::isnan(y[i]));
+          else
+            CHECK(y[i] == Approx(expected[i]).margin(1e-6));
+        }
+      }
+      CHECK(blind == 2 * static_cast<std::size_t>(heads * width));
+    }
+}
+
 TEST_CASE("heads of an attention may be cut out after its keys were turned") {
   // PyTorch turns {heads, keys, width}, then adds the batch.
   Builder b;

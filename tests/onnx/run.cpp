@@ -341,3 +341,49 @@ TEST_CASE("multiply-adds are counted where all extents are known") {
   depends.input("x", Type::f32, {2, 2}).output("y").node("NonZero", {"x"}, {"y"});
   CHECK_FALSE(loaded(depends, 18).multiply_adds());
 }
+
+TEST_CASE("multiply-adds of sums of products, of moved windows and of attention by a state or by graphs are counted") {
+  const auto einsum = [](const std::string& equation, const std::vector<std::vector<std::int64_t>>& shapes) {
+    Builder b;
+    std::vector<std::string> names;
+    for (const auto& shape : shapes) {
+      names.push_back("x" + std::to_string(names.size()));
+      b.input(names.back(), Type::f32, shape);
+    }
+    b.node("Einsum", names, {"y"}, {attribute("equation", equation)}).output("y");
+    return loaded(b, 18).multiply_adds();
+  };
+  CHECK(einsum("bij,bjk->bik", {{2, 3, 4}, {2, 4, 5}}) == 2 * 3 * 4 * 5);
+  CHECK(einsum("ij, jk", {{3, 4}, {4, 5}}) == 3 * 4 * 5);
+  CHECK(einsum("...ij,...jk->...ik", {{7, 2, 3, 4}, {2, 4, 5}}) == 7 * 2 * 3 * 4 * 5);
+  CHECK(einsum("i,i", {{6}, {6}}) == 6);
+  CHECK(einsum("ij->i", {{3, 4}}) == 0);
+  // The sum over h comes first; then 3 x 4 x 5 and 3 x 5 x 6.
+  CHECK(einsum("hij,jk,kl->il", {{2, 3, 4}, {4, 5}, {5, 6}}) == 3 * 4 * 5 + 3 * 5 * 6);
+
+  Builder deformed;
+  deformed.initializer("w", {4, 1, 3, 3}, std::vector<double>(36, 1));
+  deformed.input("x", Type::f32, {1, 2, 5, 5}).input("offset", Type::f32, {1, 18, 3, 3}).output("y");
+  deformed.node("DeformConv", {"x", "w", "offset"}, {"y"}, {attribute("group", std::int64_t{2})});
+  CHECK(loaded(deformed, 19).multiply_adds() == 4 * 9 * 9);
+
+  // 5 steps of 2 heads of keys with a state {3, 4}: changed, read before it, and by 4 heads of queries.
+  for (const bool corrects : {false, true}) {
+    Builder linear;
+    linear.input("q", Type::f32, {1, 5, 12}).input("k", Type::f32, {1, 5, 6}).input("v", Type::f32, {1, 5, 8});
+    linear.input("beta", Type::f32, {1, 5, 2}).output("y").output("state");
+    std::vector<std::string> inputs{"q", "k", "v"};
+    if (corrects) inputs.insert(inputs.end(), {"", "", "beta"});
+    linear.node("LinearAttention", inputs, {"y", "state"},
+                {attribute("q_num_heads", std::int64_t{4}), attribute("kv_num_heads", std::int64_t{2}),
+                 attribute("update_rule", std::string(corrects ? "delta" : "linear"))});
+    CHECK(loaded(linear, 27).multiply_adds() == 5 * 3 * 4 * (2 * (corrects ? 2 : 1) + 4));
+  }
+  Builder flexible;
+  flexible.input("q", Type::f32, {1, 4, 5, 3})
+      .input("k", Type::f32, {1, 2, 7, 3})
+      .input("v", Type::f32, {1, 2, 7, 6})
+      .output("y");
+  flexible.node("FlexAttention", {"q", "k", "v"}, {"y"}, {}, "ai.onnx.preview");
+  CHECK(loaded(flexible, 27).multiply_adds() == 4 * 5 * 7 * (3 + 6));
+}

@@ -63,6 +63,23 @@ TEST_CASE("a constant of one batch is not that of another", "[save]") {
   check_batches(same, {eval_of(randn({2, 4}))}, {eval_of(randn({3, 4}))}, true);
 }
 
+TEST_CASE("flags, texts, dtypes and momenta of one batch are not those of another", "[save]") {
+  const Tensor image = eval_of(randn({2, 1, 4, 4})), rows = eval_of(randn({2, 3}));
+  const auto flag = [](In in) -> Out { return {avg_pool2d(in[0], 2, {.padding = 1, .count_include_pad = in[0].size(0) == 2})}; };
+  check_batches(flag, {image}, {}, false);
+  const auto text = [](In in) -> Out {
+    return {interpolate(in[0], {.size = {8, 8}, .mode = in[0].size(0) == 2 ? Interpolation::bilinear : Interpolation::bicubic})};
+  };
+  check_batches(text, {image}, {}, false);
+  const auto dtype = [](In in) -> Out { return {cast(in[0], in[0].size(0) == 2 ? Dtype::i32 : Dtype::i64) * 2}; };
+  check_batches(dtype, {rows}, {}, false);
+  nn::BatchNorm1d one{3, {.momentum = 0.5}}, all{3, {.momentum = std::nullopt}};
+  one.inference();
+  all.inference();
+  const auto momentum = [&](In in) -> Out { return {in[0].size(0) == 2 ? one(in[0]) : all(in[0])}; };
+  check_batches(momentum, {rows}, {}, false);
+}
+
 TEST_CASE("heads that follow the batch share keys of one", "[save]") {
   const auto f = [](In in) -> Out { return {scaled_dot_product_attention(in[0], in[1], in[1])}; };
   check_batches(f, {eval_of(randn({6, 5, 8})), eval_of(randn({1, 7, 8}))}, {eval_of(randn({4, 5, 8})), eval_of(randn({1, 7, 8}))},

@@ -147,7 +147,7 @@ READERS_AND_WRITERS = {
     "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/capability_probe.cpp",
     "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
     "lib/data/csv_rows.cpp", "lib/data/image_decode.cpp", "lib/data/image_write.cpp", "lib/data/tokenizer.cpp", "lib/data/wav.cpp",
-    "lib/io/npy.cpp", "lib/io/state_files.cpp", "lib/io/torch.cpp", "lib/io/zip.cpp", "lib/onnx/host_tensor.cpp", "lib/onnx/initializers.cpp", "lib/onnx/model.cpp", "lib/onnx/read.cpp", "lib/onnx/save.cpp", "lib/onnx/write.cpp",
+    "lib/io/npy.cpp", "lib/io/state_files.cpp", "lib/io/torch.cpp", "lib/io/zip.cpp", "lib/onnx/external_data.cpp", "lib/onnx/host_tensor.cpp", "lib/onnx/initializers.cpp", "lib/onnx/model.cpp", "lib/onnx/read.cpp", "lib/onnx/save.cpp", "lib/onnx/write.cpp",
     "tools/clnet_run.cpp", "tools/run_profile.cpp",
     "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp",
     "lib/io/checkpoint.cpp", "lib/train/event_file.cpp", "lib/train/log_hooks.cpp", "tools/clnet_bench.cpp",
@@ -208,7 +208,7 @@ ignored.
 |---|---|---|
 | `*.safetensors` | length of the header (8 bytes, little-endian), header (JSON), tensors | that of [safetensors](https://github.com/huggingface/safetensors) |
 | `*.pt`, `*.pth`, `*.ckpt`, `*.bin` | a zip archive of `torch.save()` since PyTorch 1.6: `data.pkl` (a pickle), `data/<key>` for each storage, `byteorder`, `version` | archives of version 1 to {torch_format}; 3 is written |
-| `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 27, written 18 to 26; tensors may lie in other files of its folder | that of ONNX |
+| `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 27, written 18 to 26; tensors may lie in other files of its folder, as `*.onnx.data` of `onnx::save()`, which are bytes alone | that of ONNX |
 | `*.pb` of `onnx::load_tensor()` and `clnet-run` | a TensorProto, SequenceProto or (read only) OptionalProto of ONNX | that of ONNX |
 
 - The header has dtype, shape and two offsets for each tensor, and texts by name in `__metadata__`.

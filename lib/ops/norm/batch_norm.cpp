@@ -1,5 +1,7 @@
 // Statistics by chunks, then one kernel per channel that finishes them, then one pass that applies them (on GPUs one kernel does
 // both); backward likewise.
+#include "lib/ops/norm/batch_norm.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -410,26 +412,38 @@ BatchNormResult batch_norm_training(const Tensor& x, const Tensor& weight, const
   return {all[0], all[1], all[2]};
 }
 
-Tensor batch_norm_inference(const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
-                            double eps) {
+namespace ops {
+
+Tensor batch_norm_of_layer(const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
+                           double eps, std::optional<double> kept) {
   require_defined("batch_norm_inference", {{"x", x}, {"mean", mean}, {"var", var}});
   constexpr std::string_view op = "batch_norm_inference";
-  ops::require_batch(op, x.spec());
-  ops::require_channels(op, "mean", x.spec(), mean.spec());
-  ops::require_channels(op, "var", x.spec(), var.spec());
-  const auto channel = ops::per_channel(x.shape());
-  using ops::as_computed;
+  require_batch(op, x.spec());
+  require_channels(op, "mean", x.spec(), mean.spec());
+  require_channels(op, "var", x.spec(), var.spec());
+  const auto channel = per_channel(x.shape());
   Tensor scale = rsqrt(as_computed(var) + eps);
   if (weight.defined()) {
-    ops::require_channels(op, "weight", x.spec(), weight.spec());
+    require_channels(op, "weight", x.spec(), weight.spec());
     scale = scale * as_computed(weight);
   }
   Tensor y = (as_computed(x) - reshape(as_computed(mean), channel)) * reshape(scale, channel);
   if (bias.defined()) {
-    ops::require_channels(op, "bias", x.spec(), bias.spec());
+    require_channels(op, "bias", x.spec(), bias.spec());
     y = y + reshape(as_computed(bias), channel);
   }
-  return composed(cast(y, x.dtype()), [&] { return Composition{op, {x, mean, var, weight, bias}, {{"eps", eps}}, {}}; });
+  return composed(cast(y, x.dtype()), [&] {
+    Fields fields{{"eps", eps}};
+    if (kept) fields.emplace_back("kept", *kept);
+    return Composition{op, {x, mean, var, weight, bias}, std::move(fields), {}};
+  });
+}
+
+}  // namespace ops
+
+Tensor batch_norm_inference(const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
+                            double eps) {
+  return ops::batch_norm_of_layer(x, mean, var, weight, bias, eps, std::nullopt);
 }
 
 }  // namespace clnet
