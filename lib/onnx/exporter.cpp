@@ -393,6 +393,20 @@ void Exporter::run() {
         if (const auto found = renamed.find(name); found != renamed.end()) name = found->second;
 }
 
+void Exporter::require_outputs(std::int64_t batch, const Tensors& outputs) const {
+  if (outputs.size() != builds_[0]->outputs.size()) builds_differ("the number of outputs");
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& first = builds_[0]->outputs[i];
+    if (outputs[i].dtype() != first.dtype() || outputs[i].rank() != first.rank()) builds_differ("an output");
+    for (int d = 0; d < first.rank(); ++d) {
+      std::vector<std::int64_t> by_build;
+      for (const auto& build : builds_) by_build.push_back(build->outputs[i].size(d));
+      const auto extent = extent_of(by_build);
+      if (extent.factor * batch + extent.constant != outputs[i].size(d)) builds_differ("an output");
+    }
+  }
+}
+
 std::string Exporter::value_info(const Tensors& at, const std::string& name) const {
   std::vector<WrittenExtent> extents;
   for (int d = 0; d < at[0].rank(); ++d) {

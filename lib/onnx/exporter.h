@@ -88,6 +88,8 @@ class Exporter {
 
   /// Writes all that the outputs are made of.
   void run();
+  /// Throws FollowsNoBatch where the outputs of a batch of this size are not of the specs that the file gives them.
+  void require_outputs(std::int64_t batch, const Tensors& outputs) const;
   /// Bytes of the constants.
   std::uint64_t constant_bytes() const;
   /// The file's GraphProto, with all parameters, read or not. `beside`: takes large tensors; null: all are in the file.

@@ -176,6 +176,9 @@ struct Saving {
     const auto all_names = names(builds[0]->outputs.size());
     Exporter exporter(options.opset, builds, sizes, all_names);
     exporter.run();
+    // Of an extent of 0 or 1 the function may make another graph.
+    if (!sizes.empty() && sizes[0] != own)
+      exporter.require_outputs(own, build_for(function, specs_for(examples, own, own)).build->outputs);
     const auto tensors = values();
     auto bytes = exporter.constant_bytes();
     for (const auto& [name, value] : tensors) bytes += static_cast<std::uint64_t>(value.spec().bytes());

@@ -193,11 +193,33 @@ void powers(SaveCall& call) {
 }
 void reciprocal_root(SaveCall& call) { call.give(call.op("Reciprocal", {call.op("Sqrt", {call.in(0)})})); }
 
-void leaky(SaveCall& call) { call.give(call.op("LeakyRelu", {call.in(0)}, {attribute("alpha", call.number("p0"))})); }
-void elu_of(SaveCall& call) { call.give(unary(call, "Elu", call.in(0), call.dtype(), {attribute("alpha", call.number("p0"))})); }
+/// Attributes are f32: of f64, a number that f32 lacks stands in a formula instead.
+bool fits_attribute(const SaveCall& call, double value) {
+  return call.dtype() != Dtype::f64 || static_cast<double>(static_cast<float>(value)) == value;
+}
+
+void leaky(SaveCall& call) {
+  const double slope = call.number("p0");
+  if (fits_attribute(call, slope)) return call.give(call.op("LeakyRelu", {call.in(0)}, {attribute("alpha", slope)}));
+  const Formula f{call};
+  call.give(f.where(call.op("Less", {f.x, f.number(0)}), f.scaled(f.x, slope), f.x));
+}
+/// x above 0, alpha (exp(x / scale) - 1) below.
+std::string exponential_below(SaveCall& call, double alpha, double scale) {
+  const Formula f{call};
+  const auto power = f.of("Exp", scale == 1 ? f.x : f.div(f.x, f.number(scale)));
+  return f.where(call.op("Greater", {f.x, f.number(0)}), f.x, f.scaled(f.sub(power, f.number(1)), alpha));
+}
+void elu_of(SaveCall& call) {
+  const double alpha = call.number("p0");
+  if (!fits_attribute(call, alpha)) return call.give(exponential_below(call, alpha, 1));
+  call.give(unary(call, "Elu", call.in(0), call.dtype(), {attribute("alpha", alpha)}));
+}
 void celu_of(SaveCall& call) {
+  const double alpha = call.number("p0");
   // ONNX has it for float alone.
-  const auto y = call.op("Celu", {call.in_as(0, Dtype::f32)}, {attribute("alpha", call.number("p0"))});
+  if (call.dtype() == Dtype::f64) return call.give(exponential_below(call, alpha, alpha));
+  const auto y = call.op("Celu", {call.in_as(0, Dtype::f32)}, {attribute("alpha", alpha)});
   call.give(call.dtype() == Dtype::f32 ? y : call.cast(y, call.dtype()));
 }
 
@@ -226,12 +248,21 @@ void silu_of(SaveCall& call) {
   call.give(f.mul(f.x, f.of("Sigmoid", f.x)));
 }
 void hard_sigmoid(SaveCall& call) {
-  call.give(unary(call, "HardSigmoid", call.in(0), call.dtype(), {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)}));
+  if (call.dtype() != Dtype::f64)
+    return call.give(unary(call, "HardSigmoid", call.in(0), call.dtype(), {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)}));
+  const Formula f{call};
+  const auto line = f.div(f.add(f.x, f.number(3)), f.number(6));
+  call.give(call.op("Clip", {line, f.number(0), f.number(1)}));
 }
 void soft_plus(SaveCall& call) {
   const Formula f{call};
-  const double beta = call.number("p0");
-  call.give(beta == 1 ? f.of("Softplus", f.x) : f.scaled(f.of("Softplus", f.scaled(f.x, beta)), 1 / beta));
+  const double beta = call.number("p0"), threshold = call.number("p1");
+  const auto scaled = beta == 1 ? f.x : f.scaled(f.x, beta);
+  auto y = f.of("Softplus", scaled);
+  if (beta != 1) y = f.scaled(y, 1 / beta);
+  // Above the threshold x itself: the same in f32 from 17 on.
+  const double same = call.dtype() == Dtype::f64 ? 37 : 17;
+  call.give(threshold >= same ? y : f.where(call.op("Greater", {scaled, f.number(threshold)}), f.x, y));
 }
 void log_sigmoid_of(SaveCall& call) {
   const Formula f{call};

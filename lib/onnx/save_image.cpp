@@ -20,7 +20,10 @@ const ResizeMode* resize_mode(const SaveCall& call) {
                                   [&](const ResizeMode& mode) { return mode.name == call.text("mode"); });
   return found == std::end(resize_modes) ? nullptr : found;
 }
-bool fits_resize(const SaveCall& call) { return resize_mode(call) != nullptr; }
+/// With antialias PyTorch's corners are those of pixels, at another scale, which ONNX lacks.
+bool fits_resize(const SaveCall& call) {
+  return resize_mode(call) != nullptr && !(call.flag("antialias") && call.flag("align_corners"));
+}
 
 void resize_of(SaveCall& call) {
   const auto& how = *resize_mode(call);

@@ -86,19 +86,33 @@ void pool_of(SaveCall& call) {
   }
   const auto divisor = is_max ? 0 : call.integer("divisor");
   bool rounds_up = false;
+  const auto end_of_windows = [&](std::size_t d) { return (out[d] - 1) * strides[d] + (kernel[d] - 1) * dilations[d] + 1; };
   for (std::size_t d = 0; d < in.size(); ++d) {
     // ONNX divides what a window that was cut sums by what is left of it. With a divisor no window is cut: there are more zeros.
-    if (divisor != 0) after[d] = std::max(after[d], (out[d] - 1) * strides[d] + kernel[d] - in[d] - before[d]);
+    if (divisor != 0) after[d] = std::max(after[d], end_of_windows(d) - in[d] - before[d]);
     rounds_up = rounds_up || (in[d] + before[d] + after[d] - (kernel[d] - 1) * dilations[d] - 1) / strides[d] + 1 != out[d];
+  }
+  // ceil_mode is of all axes, and by old operator sets also counts a window that begins behind x, which clnet leaves out. For the
+  // largest there is padding instead; of a mean x is cut, so that no element is left for such a window.
+  auto x = in_wide(call);
+  if (rounds_up && is_max) {
+    for (std::size_t d = 0; d < in.size(); ++d) after[d] = std::max(after[d], end_of_windows(d) - in[d] - before[d]);
+    rounds_up = false;
+  }
+  for (std::size_t d = 0; rounds_up && d < in.size(); ++d) {
+    const auto read = end_of_windows(d) - before[d];
+    if (read >= in[d] + after[d]) continue;
+    if (read < in[d]) x = call.slice(x, static_cast<std::int64_t>(d) + 2, 0, read);
+    after[d] = std::max<std::int64_t>(0, read - in[d]);
   }
   std::vector<std::string> attributes{write_attribute("kernel_shape", kernel), write_attribute("strides", strides),
                                       pads_of(before, after)};
   if (rounds_up) attributes.push_back(write_attribute("ceil_mode", std::int64_t{1}));
   if (is_max) {
     attributes.push_back(write_attribute("dilations", dilations));
-    if (call.outputs() == 1) return give_narrow(call, call.op("MaxPool", {in_wide(call)}, std::move(attributes)));
+    if (call.outputs() == 1) return give_narrow(call, call.op("MaxPool", {x}, std::move(attributes)));
     // ONNX's places are those in the whole tensor.
-    const auto both = call.ops("MaxPool", {in_wide(call)}, std::move(attributes), 2);
+    const auto both = call.ops("MaxPool", {x}, std::move(attributes), 2);
     give_narrow(call, both[0]);
     const auto area = std::accumulate(in.begin(), in.end(), std::int64_t{1}, std::multiplies<>());
     call.give(call.cast(call.op("Mod", {both[1], call.scalar(static_cast<double>(area), Dtype::i64)}), call.out(1).dtype), 1);
@@ -106,7 +120,7 @@ void pool_of(SaveCall& call) {
   }
   const bool counts = call.flag("include_pad") || divisor != 0;
   if (counts) attributes.push_back(write_attribute("count_include_pad", std::int64_t{1}));
-  auto y = call.op("AveragePool", {in_wide(call)}, std::move(attributes));
+  auto y = call.op("AveragePool", {x}, std::move(attributes));
   if (divisor != 0) {
     const auto area = std::accumulate(kernel.begin(), kernel.end(), std::int64_t{1}, std::multiplies<>());
     const double factor = static_cast<double>(area) / static_cast<double>(divisor);

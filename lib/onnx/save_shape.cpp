@@ -55,20 +55,33 @@ void unstack_of(SaveCall& call) {
   for (std::size_t i = 0; i < steps; ++i) call.give(call.op("Squeeze", {parts[i], axis}), i);
 }
 
-/// x with a slice of it replaced, from a place that is a value.
+/// x with a slice of it replaced, from a place that is a value. Elements outside of x go behind its end, and are cut off.
 void slice_update_of(SaveCall& call) {
   const auto dim = call.integer("dim");
   const auto x = call.shape(0), value = call.shape(1);
   const auto at = static_cast<std::size_t>(dim);
   if (!x[at].fixed() || !value[at].fixed()) call.follow_no_batch();
-  std::vector<std::int64_t> places;
-  for (std::int64_t i = 0; i < value[at].constant; ++i) places.push_back(i);
-  const auto own = call.list(places);
-  const auto indices = call.op("Add", {own, call.in_as(2, Dtype::i64)});
+  const auto extent = x[at].constant, count = value[at].constant;
+  std::vector<std::int64_t> places, behind;
+  for (std::int64_t i = 0; i < count; ++i) {
+    places.push_back(i);
+    behind.push_back(extent + i);
+  }
+  auto indices = call.op("Add", {call.list(places), call.in_as(2, Dtype::i64)});
+  const auto start = call.constant(2);
+  const bool inside = start && start->integers()[0] >= 0 && start->integers()[0] + count <= extent;
+  auto into = call.in(0);
+  if (!inside) {
+    const auto first = call.op("GreaterOrEqual", {indices, call.list(std::vector<std::int64_t>{0})}),
+               last = call.op("Less", {indices, call.list(std::vector{extent})});
+    indices = call.op("Where", {call.op("And", {first, last}), indices, call.list(behind)});
+    into = call.op("Concat", {into, call.in(1)}, {write_attribute("axis", dim)});
+  }
   std::vector<std::int64_t> column(x.size(), 1);
   column[at] = -1;
   const auto wide = call.expand(call.reshape(indices, fixed(column)), value);
-  call.give(call.op("ScatterElements", {call.in(0), wide, call.in(1)}, {write_attribute("axis", dim)}));
+  const auto y = call.op("ScatterElements", {into, wide, call.in(1)}, {write_attribute("axis", dim)});
+  call.give(inside ? y : call.slice(y, dim, 0, extent));
 }
 
 void roll_of(SaveCall& call) {

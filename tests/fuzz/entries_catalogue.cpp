@@ -115,10 +115,17 @@ bool add_case(Generator& g, const ops::Operation& operation, const std::vector<t
   const auto dtype = g.float_dtype();
   for (const auto& input : example.inputs) {
     if (!g.fits(input.shape.numel())) return false;
-    const bool any = input.dtype == Dtype::f32 && input.low == -input.high;
-    inputs.push_back(any ? g.tame(g.of_shape(input.shape, dtype), input.high)
-                         : g.leaf(input.shape, input.dtype == Dtype::f32 ? dtype : input.dtype, {input.low, input.high},
-                                  input.dtype == Dtype::f32 ? Fill::smooth : Fill::integers));
+    // ONNX gives indices outside of a tensor no meaning.
+    const auto place = inputs.size();
+    const bool is_index = place < operation.operands.size() && operation.operands[place].holds == ops::Holds::indices;
+    if (g.is_plain() && is_index && input.low < 0) {
+      inputs.push_back(g.leaf(input.shape, input.dtype, {0, 1}, Fill::integers));
+    } else {
+      const bool any = input.dtype == Dtype::f32 && input.low == -input.high;
+      inputs.push_back(any ? g.tame(g.of_shape(input.shape, dtype), input.high)
+                           : g.leaf(input.shape, input.dtype == Dtype::f32 ? dtype : input.dtype, {input.low, input.high},
+                                    input.dtype == Dtype::f32 ? Fill::smooth : Fill::integers));
+    }
     const auto filled = [&](double value) {
       return testing::Array(input.shape, std::vector<double>(static_cast<std::size_t>(input.shape.numel()), value));
     };

@@ -266,8 +266,8 @@ bool add_cast(Generator& g) {
   const auto x = g.any_value();
   auto range = g.range(x);
   const bool from_float = is_floating(g.dtype_of(x));
-  auto to = g.choose().of({Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32, Dtype::i64,
-                           Dtype::i8, Dtype::u8, Dtype::boolean});
+  auto to = g.allowed(g.choose().of({Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32,
+                                     Dtype::i64, Dtype::i8, Dtype::u8, Dtype::boolean}));
   if (g.casts_to_doubles()) to = Dtype::f64;
   // A number that the dtype cannot hold has no defined result.
   if (range.size() > 1000 || (to == Dtype::u8 && (range.low < 0 || range.high > 255))) to = Generator::wide(to);

@@ -18,11 +18,12 @@ bool add_batch_norm_training(Generator& g) {
   if (biased) inputs.push_back(g.of_shape(channels, dtype));
   g.add_all(
       "batch_norm_training",
-      fmt::format("[](BatchNormResult r) {{ return std::vector{{r.y, r.mean, r.var}}; }}(batch_norm_training($0, {}, {}, 0.01))",
-                  weighted ? "$1" : "{}", biased ? (weighted ? "$2" : "$1") : "{}"),
+      fmt::format(
+          "[](BatchNormResult r) {{ return std::vector{{r.y, r.mean, r.var}}; }}(batch_norm_training($0, {}, {}, 0.0078125))",
+          weighted ? "$1" : "{}", biased ? (weighted ? "$2" : "$1") : "{}"),
       inputs,
       [=](const Tensors& in) {
-        const auto r = batch_norm_training(in[0], weighted ? in[1] : Tensor{}, biased ? in.back() : Tensor{}, 0.01);
+        const auto r = batch_norm_training(in[0], weighted ? in[1] : Tensor{}, biased ? in.back() : Tensor{}, 0.0078125);
         return Tensors{r.y, r.mean, r.var};
       },
       {-30, 30});
@@ -50,8 +51,11 @@ bool add_layer_norm(Generator& g) {
   std::vector<Ref> inputs{x};
   if (weighted) inputs.push_back(g.of_shape(normalized, g.dtype_of(x)));
   if (biased) inputs.push_back(g.of_shape(normalized, g.dtype_of(x)));
-  g.add("layer_norm", fmt::format("layer_norm($0, {}, {}, {}, 0.01)", dims, weighted ? "$1" : "{}", biased ? "$2" : "{}"), inputs,
-        [=](const Tensors& in) { return layer_norm(in[0], dims, weighted ? in[1] : Tensor{}, biased ? in[2] : Tensor{}, 0.01); },
+  g.add("layer_norm", fmt::format("layer_norm($0, {}, {}, {}, 0.0078125)", dims, weighted ? "$1" : "{}", biased ? "$2" : "{}"),
+        inputs,
+        [=](const Tensors& in) {
+          return layer_norm(in[0], dims, weighted ? in[1] : Tensor{}, biased ? in[2] : Tensor{}, 0.0078125);
+        },
         {-30, 30});
   return true;
 }
@@ -66,12 +70,12 @@ bool add_group_norm(Generator& g, bool instance) {
   if (weighted) inputs.push_back(g.leaf({channels}, g.dtype_of(x), {0.5, 2}));
   const std::string weight = weighted ? "$1" : "{}";
   g.add(instance ? "instance_norm" : "group_norm",
-        instance ? fmt::format("instance_norm($0, {}, {{}}, 0.01)", weight)
-                 : fmt::format("group_norm($0, {}, {}, {{}}, 0.01)", groups, weight),
+        instance ? fmt::format("instance_norm($0, {}, {{}}, 0.0078125)", weight)
+                 : fmt::format("group_norm($0, {}, {}, {{}}, 0.0078125)", groups, weight),
         inputs,
         [=](const Tensors& in) {
           const Tensor w = weighted ? in[1] : Tensor{};
-          return instance ? instance_norm(in[0], w, {}, 0.01) : group_norm(in[0], groups, w, {}, 0.01);
+          return instance ? instance_norm(in[0], w, {}, 0.0078125) : group_norm(in[0], groups, w, {}, 0.0078125);
         },
         {-30, 30});
   return true;
@@ -79,7 +83,8 @@ bool add_group_norm(Generator& g, bool instance) {
 
 bool add_rms_norm(Generator& g) {
   const auto x = g.floating(8, 1);
-  g.add("rms_norm", "rms_norm($0, 1, {}, 0.01)", {x}, [](const Tensors& in) { return rms_norm(in[0], 1, {}, 0.01); }, {-30, 30});
+  g.add("rms_norm", "rms_norm($0, 1, {}, 0.0078125)", {x}, [](const Tensors& in) { return rms_norm(in[0], 1, {}, 0.0078125); },
+        {-30, 30});
   return true;
 }
 

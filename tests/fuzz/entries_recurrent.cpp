@@ -48,7 +48,9 @@ bool add_recurrent(Generator& g, Kind kind, bool single) {
   if (stateful) h0 = next(g.leaf({batch, out}, dtype));
   if (stateful && lstm) c0 = next(g.leaf({batch, hidden}, dtype));
   if (padded)
-    lengths = next(g.leaf({batch}, g.choose().of({Dtype::i32, Dtype::i64}), {0, static_cast<double>(shape[0])}, Fill::integers));
+    // Of a sequence without elements onnxruntime has a last state of zeros, and not the first one.
+    lengths = next(g.leaf({batch}, g.choose().of({Dtype::i32, Dtype::i64}),
+                          {g.is_plain() ? 1.0 : 0.0, static_cast<double>(shape[0])}, Fill::integers));
   const auto text = [](std::size_t at) { return at == 0 ? std::string("{}") : fmt::format("${}", at); };
   const auto weights = fmt::format("{{$1, $2, {}, {}, {}}}", text(bias_ih), text(bias_hh), text(hr));
   const auto states = lstm && single ? fmt::format("{{{}, {}}}", text(h0), text(c0))

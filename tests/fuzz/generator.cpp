@@ -44,7 +44,7 @@ Generator::Generator(std::uint64_t seed, const Settings& settings)
   constexpr double share_of_doubles = 0.15;
   if (settings.doubles && Rng(mix(seed / static_cast<std::uint64_t>(settings.block), 3)).chance(share_of_doubles))
     main_dtype_ = Dtype::f64;
-  main_dtype_ = settings.dtype.value_or(main_dtype_);
+  main_dtype_ = allowed(settings.dtype.value_or(main_dtype_));
   const auto count = choose_.integer(2, 4);
   for (std::int64_t i = 0; i < count; ++i) extents_.push_back(sizes_.of(usual_extents));
   if (sizes_.chance(0.03)) extents_.back() = 0;
@@ -56,14 +56,14 @@ Program Generator::operator()() {
     add_training_step();
     return std::move(program_);
   }
-  const auto wanted = static_cast<std::size_t>(choose_.integer(2, settings_.max_ops));
+  const auto wanted = static_cast<std::size_t>(choose_.integer(std::min(2, settings_.max_ops), settings_.max_ops));
   const auto structure = choose_.next();
   if (!settings_.operation.empty()) add_wanted_operation();
   // Steps that are only guards do not count; a structure that nothing fits ends by itself.
   for (std::size_t made = 0; made < wanted; ++made) {
     choose_ = Rng(mix(structure, made));
     sizes_ = Rng(mix(seed_, made + 3));
-    const double kind = choose_.fraction();
+    const double kind = settings_.plain ? 1 : choose_.fraction();
     if (kind < 0.04 && made > 2)
       add_gradients();
     else if (kind < 0.06 && made > 2)
@@ -76,7 +76,7 @@ Program Generator::operator()() {
       add_operation();
   }
   choose_ = Rng(mix(structure, ~std::uint64_t{0}));
-  if (gradients_ == 0 && choose_.chance(0.3)) add_gradients();
+  if (gradients_ == 0 && !settings_.plain && choose_.chance(0.3)) add_gradients();
   schedule();
   return std::move(program_);
 }
@@ -102,7 +102,7 @@ void Generator::add_operation() {
     for (const auto& entry : table()) {
       place -= entry.weight;
       if (place >= 0) continue;
-      if (entry.add(*this)) return;
+      if (!settings_.without.contains(entry.name) && entry.add(*this)) return;
       break;
     }
   }
@@ -135,7 +135,9 @@ Ref Generator::any(const Condition& condition, const std::function<Ref()>& other
   return choose_.chance(0.5) ? found.back() : choose_.of(found);
 }
 
-Dtype Generator::float_dtype() { return choose_.chance(0.85) ? main_dtype_ : choose_.of({Dtype::f32, Dtype::f16, Dtype::bf16}); }
+Dtype Generator::float_dtype() {
+  return choose_.chance(0.85) ? main_dtype_ : allowed(choose_.of({Dtype::f32, Dtype::f16, Dtype::bf16}));
+}
 
 Ref Generator::leaf(const Shape& shape, Dtype dtype, Range range, Fill fill) {
   Step step;

@@ -24,6 +24,8 @@ struct Settings {
   bool deep = false;                  ///< training steps of chains of layers, whose values are large and read late
   bool doubles = false;               ///< some programs are in f64
   std::optional<Dtype> dtype = {};    ///< the main one of each program; empty: any
+  bool plain = false;                 ///< calls of operations alone: no gradients, slots, detach() and checkpoints; no bf16
+  std::set<std::string, std::less<>> without = {};  ///< entries that take no part
 };
 
 /// Between which numbers a value's elements are expected to lie, so that functions get arguments that they are defined for.
@@ -36,6 +38,8 @@ class Generator {
  public:
   Generator(std::uint64_t seed, const Settings& settings);
   Program operator()();
+
+  bool is_plain() const { return settings_.plain; }
 
   // Decisions, of the step that is being made.
   Rng& choose() { return choose_; }
@@ -76,6 +80,8 @@ class Generator {
   Ref tame(const Ref& ref, double size);
   Ref leaf(const Shape& shape, Dtype dtype, Range range = {}, Fill fill = Fill::smooth);
   Dtype float_dtype();
+  /// Another for one that the settings leave out.
+  Dtype allowed(Dtype dtype) const { return settings_.plain && dtype == Dtype::bf16 ? Dtype::f16 : dtype; }
   /// Of a program in f64, for one in three.
   bool casts_to_doubles() { return main_dtype_ == Dtype::f64 && choose_.chance(0.3); }
   /// In which statistics and weights of classes are, beside values of this dtype.

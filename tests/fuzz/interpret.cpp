@@ -19,6 +19,11 @@ std::uint64_t hash_of_text(std::string_view text) {
   return hash;
 }
 
+bool compares(std::string_view op) {
+  constexpr std::string_view names[] = {"eq", "not_equal", "less", "less_equal", "greater", "greater_equal"};
+  return std::find(std::begin(names), std::end(names), op) != std::end(names);
+}
+
 }  // namespace
 
 const Meaning& meaning_of(std::string_view op) {
@@ -114,6 +119,11 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
     if (arithmetic_.wobble != 0 && !meaning.exact)
       wobble(call.in.back(), units * meaning.slack * arithmetic_.strength * unit(computed), 0, wobbling + k);
   }
+  // Another program may round one of two narrow operands that are equal, and compute on with the other as it was.
+  if (arithmetic_.wobble != 0 && arithmetic_.absolute != 0 && compares(node.op->name()))
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (unit(node.inputs[k].dtype()) > unit(Dtype::f32))
+        wobble(call.in[k], unit(node.inputs[k].dtype()), tiniest(node.inputs[k].dtype()), mix(wobbling + k, 2));
   result.values = meaning.apply(call);
   if (arithmetic_.wobble != 0 && meaning.terms) {
     auto sizes = meaning.terms(call);
@@ -125,8 +135,8 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
     const auto dtype = node.outputs[k].dtype;
     auto& values = result.values[k];
     if (arithmetic_.wobble != 0 && (!meaning.exact || narrows) && is_floating(dtype))
-      wobble(values, (dtype == computed ? units : 1) * arithmetic_.strength * unit(dtype), arithmetic_.strength * tiniest(dtype),
-             mix(wobbling + k));
+      wobble(values, (dtype == computed ? units : 1) * arithmetic_.strength * unit(dtype),
+             arithmetic_.strength * (tiniest(dtype) + arithmetic_.absolute * unit(computed)), mix(wobbling + k));
     if (arithmetic_.rounds || !is_floating(dtype))
       for (auto& value : values.values) value = rounded(value, dtype);
     if (const auto given = given_.find({&node, static_cast<int>(k)}); given != given_.end()) values = given->second;

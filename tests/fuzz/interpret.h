@@ -31,6 +31,8 @@ struct Arithmetic {
   std::uint64_t wobble = 0;  ///< not 0: inputs and results of each operation are off by some roundings, as this number says; the
                              ///< same computation twice is off by the same
   double strength = 1;
+  /// So many roundings of 1 more, whatever a result's size: functions of other programs are exact in these terms.
+  double absolute = 0;
 };
 
 class Interpreter {

@@ -56,11 +56,11 @@ std::vector<Array> interpret(const Built& built, const Arithmetic& arithmetic) {
 /// How far the interpreter's runs with errors lie from the one without, element by element.
 class Spread {
  public:
-  explicit Spread(const Built& built) : built_(built), base_(interpret(built, {})) {
+  explicit Spread(const Built& built, double absolute = 0) : built_(built), absolute_(absolute), base_(interpret(built, {})) {
     for (const auto& array : base_) distance_.emplace_back(array.values.size(), 0.0);
   }
   void add(std::uint64_t wobble, double strength) {
-    const auto values = interpret(built_, {true, wobble, strength});
+    const auto values = interpret(built_, {true, wobble, strength, absolute_});
     for (std::size_t k = 0; k < values.size(); ++k)
       for (std::size_t i = 0; i < values[k].values.size(); ++i) {
         const double off = std::fabs(values[k].values[i] - base_[k].values[i]);
@@ -75,6 +75,7 @@ class Spread {
 
  private:
   const Built& built_;
+  double absolute_;
   std::vector<Array> base_;
   std::vector<std::vector<double>> distance_;
 };
@@ -91,19 +92,49 @@ bool picks_largest(const Tensor& value) {
   });
 }
 
+}  // namespace
+
+struct Judge::State {
+  const Built& built;
+  const Built* beside;
+  Spread own;
+  std::optional<Spread> others = {};
+  std::uint64_t runs = 0;
+
+  void run_until(std::uint64_t wanted) {
+    while (runs < wanted) {
+      ++runs;
+      const double strength = runs > 3 && runs % 2 != 0 ? 4 : 1;
+      own.add(runs, strength);
+      if (others) others->add(runs, strength);
+    }
+  }
+  /// Where the other graph gives no number, its roundings excuse nothing.
+  double distance(std::size_t k, std::size_t i) const {
+    const bool counts = others && std::isfinite(others->base()[k].values[i]);
+    return own.distance(k, i) + (counts ? others->distance(k, i) : 0);
+  }
+  bool picks(std::size_t k, const Tensor& value) const {
+    return picks_largest(value) || (beside && picks_largest(beside->wanted[k]));
+  }
+  double largest(std::size_t k) const { return own.largest(k) + (others ? others->largest(k) : 0); }
+};
+
+namespace {
+
 /// `last`: there will be no more runs.
-Verdict compare(const Built& built, const std::vector<std::vector<std::byte>>& results, const Spread& spread, bool last) {
+Verdict compare(const Judge::State& state, const Storage& results, bool last) {
   // Runs with random errors rarely meet the worst case.
   constexpr double clear = 6;
   Verdict verdict;
-  const auto tensors = built.results();
+  const auto tensors = state.built.results();
   for (std::size_t k = 0; k < results.size(); ++k) {
     const auto& spec = tensors[k].spec();
     const auto got = from_storage(results[k], spec);
-    const double jumps = last && picks_largest(tensors[k]) ? clear * spread.largest(k) : 0;
+    const double jumps = last && state.picks(k, tensors[k]) ? clear * state.largest(k) : 0;
     double worst = 0;
     for (std::int64_t i = 0; i < got.numel(); ++i) {
-      const double want = spread.base()[k][i], distance = spread.distance(k, static_cast<std::size_t>(i));
+      const double want = state.own.base()[k][i], distance = state.distance(k, static_cast<std::size_t>(i));
       ++verdict.elements;
       if (!std::isfinite(want) || !std::isfinite(distance)) continue;
       ++verdict.judged;
@@ -123,14 +154,29 @@ Verdict compare(const Built& built, const std::vector<std::vector<std::byte>>& r
 
 }  // namespace
 
-Verdict judge(const Built& built, const std::vector<std::vector<std::byte>>& results) {
-  Spread spread(built);
-  for (std::uint64_t run = 1; run <= 3; ++run) spread.add(run, 1);
-  auto verdict = compare(built, results, spread, false);
+Judge::Judge(const Built& built, const Built* beside, double absolute)
+    : state_(std::make_unique<State>(State{built, beside, Spread(built)})) {
+  if (beside) state_->others.emplace(*beside, absolute);
+}
+Judge::~Judge() = default;
+
+Verdict Judge::operator()(const Storage& results) {
+  state_->run_until(3);
+  auto verdict = compare(*state_, results, false);
   if (!verdict.fault) return verdict;
   // A comparison, a rounding or a largest element may have fallen the other way: rare, so more runs are made only now.
-  for (std::uint64_t run = 4; run <= 40; ++run) spread.add(run, run % 2 == 0 ? 1 : 4);
-  return compare(built, results, spread, true);
+  state_->run_until(40);
+  return compare(*state_, results, true);
+}
+
+Verdict judge(const Built& built, const Storage& results) { return Judge(built)(results); }
+
+Storage meant(const Built& built) {
+  Storage result;
+  const auto values = interpret(built, {});
+  const auto tensors = built.results();
+  for (std::size_t k = 0; k < values.size(); ++k) result.push_back(to_storage(values[k], tensors[k].dtype()));
+  return result;
 }
 
 namespace {

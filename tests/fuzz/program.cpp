@@ -32,6 +32,15 @@ Tensor leaf_tensor(const Array& values, Dtype dtype) {
   return Tensor::from_bytes(bytes.data(), bytes.size(), {values.shape, dtype});
 }
 
+Storage read_storage(const Tensors& tensors) {
+  Storage result;
+  for (const auto& tensor : tensors) {
+    result.emplace_back(static_cast<std::size_t>(tensor.spec().bytes()));
+    tensor.to_bytes(result.back().data(), result.back().size());
+  }
+  return result;
+}
+
 Followed follow(const Tensor& value, int times) {
   Array ones(value.shape());
   std::fill(ones.values.begin(), ones.values.end(), 1.0);

@@ -14,6 +14,10 @@ namespace clnet::fuzz {
 
 using testing::Array;
 using Tensors = std::vector<Tensor>;
+/// The bytes of some values, in order.
+using Storage = std::vector<std::vector<std::byte>>;
+/// Computes them.
+Storage read_storage(const Tensors& tensors);
 
 /// A value of a program: an output of a step.
 struct Ref {
@@ -99,6 +103,11 @@ Built build(const Program& program, std::uint64_t round, const Built* again = nu
 
 /// From now on operations take turns, as the seed says, on these devices, to which copies of what they read go.
 void spread_over(std::vector<Device> devices);
+
+/// The program without steps that nothing needs, its references counted anew.
+Program without_unused(const Program& program);
+/// The program with a step's outputs as leaves: those that are read stand in its place.
+Program with_leaves(const Program& program, std::size_t k);
 
 /// The program as the body of a C++ function.
 std::string to_code(const Program& program);

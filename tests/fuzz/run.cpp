@@ -17,17 +17,6 @@ namespace clnet::fuzz {
 
 namespace {
 
-using Storage = std::vector<std::vector<std::byte>>;
-
-Storage read(const std::vector<Tensor>& tensors) {
-  Storage result;
-  for (const auto& tensor : tensors) {
-    result.emplace_back(static_cast<std::size_t>(tensor.spec().bytes()));
-    tensor.to_bytes(result.back().data(), result.back().size());
-  }
-  return result;
-}
-
 std::uint64_t digest_of(const Storage& storage) {
   std::uint64_t digest = 0;
   for (const auto& bytes : storage)
@@ -38,7 +27,7 @@ std::uint64_t digest_of(const Storage& storage) {
 /// Whether anything has written into a leaf.
 std::optional<std::string> check_leaves(const Built& built) {
   for (const auto& [leaf, values] : built.leaves)
-    if (read({leaf})[0] != to_storage(values, leaf.dtype()))
+    if (read_storage({leaf})[0] != to_storage(values, leaf.dtype()))
       return fmt::format("a leaf {} was written over", to_string(leaf.spec()));
   return std::nullopt;
 }
@@ -49,7 +38,7 @@ Outcome run_rounds(const Program& program, const RunOptions& options, Coverage* 
   std::vector<Storage> results;
   for (int round = 0; round < options.rounds && !outcome.fault; ++round) {
     rounds.push_back(build(program, static_cast<std::uint64_t>(round)));
-    results.push_back(read(rounds.back().results()));
+    results.push_back(read_storage(rounds.back().results()));
     outcome.digest = mix(outcome.digest, digest_of(results.back()));
     if (!options.judges) continue;
     auto verdict = judge(rounds.back(), results.back());
@@ -62,7 +51,7 @@ Outcome run_rounds(const Program& program, const RunOptions& options, Coverage* 
     // The first round's leaves once more: whatever was kept of them is right, too. Under a limit of memory other plans may be
     // made.
     const auto same = build(program, 0, &rounds[0]);
-    const auto storage = read(same.results());
+    const auto storage = read_storage(same.results());
     if (options.judges && storage != results[0]) {
       outcome.fault = options.memory ? judge(same, storage).fault : "the same leaves again give other bits";
       if (outcome.fault) outcome.fault = "with the same leaves: " + *outcome.fault;
@@ -72,7 +61,7 @@ Outcome run_rounds(const Program& program, const RunOptions& options, Coverage* 
   if (options.gradients && !outcome.fault) outcome.fault = check_gradients(program, rounds[0]);
   // What was returned earlier belongs to the caller, whatever is evaluated later.
   for (std::size_t round = 0; options.judges && round < rounds.size() && !outcome.fault; ++round)
-    if (read(rounds[round].results()) != results[round])
+    if (read_storage(rounds[round].results()) != results[round])
       outcome.fault = fmt::format("results of round {} changed afterwards", round);
   return outcome;
 }

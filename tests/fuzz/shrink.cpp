@@ -6,9 +6,6 @@
 
 namespace clnet::fuzz {
 
-namespace {
-
-/// The program without steps that nothing needs, its references counted anew.
 Program without_unused(const Program& program) {
   std::vector<bool> needed(program.steps.size(), false);
   for (const auto& evaluation : program.evaluations)
@@ -34,15 +31,6 @@ Program without_unused(const Program& program) {
   return result;
 }
 
-/// The program with every reading of `from` reading `to` instead.
-Program redirected(Program program, const Ref& from, const Ref& to) {
-  for (auto& step : program.steps) std::replace(step.inputs.begin(), step.inputs.end(), from, to);
-  for (auto& evaluation : program.evaluations)
-    evaluation.values.erase(std::remove(evaluation.values.begin(), evaluation.values.end(), from), evaluation.values.end());
-  return program;
-}
-
-/// The program with a step's outputs as leaves: those that are read stand in its place.
 Program with_leaves(const Program& program, std::size_t k) {
   Program result = program;
   const auto& outputs = program.steps[k].outputs;
@@ -71,6 +59,16 @@ Program with_leaves(const Program& program, std::size_t k) {
   result.steps.erase(result.steps.begin() + static_cast<std::ptrdiff_t>(k));
   result.steps.insert(result.steps.begin() + static_cast<std::ptrdiff_t>(k), leaves.begin(), leaves.end());
   return result;
+}
+
+namespace {
+
+/// The program with every reading of `from` reading `to` instead.
+Program redirected(Program program, const Ref& from, const Ref& to) {
+  for (auto& step : program.steps) std::replace(step.inputs.begin(), step.inputs.end(), from, to);
+  for (auto& evaluation : program.evaluations)
+    evaluation.values.erase(std::remove(evaluation.values.begin(), evaluation.values.end(), from), evaluation.values.end());
+  return program;
 }
 
 /// All programs that are one move smaller.

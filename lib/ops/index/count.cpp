@@ -72,8 +72,8 @@ Tensor histc(const Tensor& x, std::int64_t bins, double low, double high) {
   // Within an infinite range infinities have no bin.
   const Tensor counted = logical_and(inside, is_finite(part));
   const Tensor bin = cast(minimum(where(counted, part, 0.0), static_cast<double>(bins - 1)), Dtype::i32);
-  const Tensor at = where(counted, bin, static_cast<double>(bins));
-  return cast(added_at(ones(values.shape(), Dtype::i32), 0, at, false, {bins}), x.dtype());
+  // What is not counted adds 0: ONNX has no index outside.
+  return cast(added_at(cast(counted, Dtype::i32), 0, bin, false, {bins}), x.dtype());
 }
 
 }  // namespace clnet

@@ -124,7 +124,9 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
   const Tensor counts = unsqueeze(eq(cumsum(less(target, 0.0), 1), 0.0), 2), own = class_or_none(target, classes);
   const Tensor is = logical_and(eq(unsqueeze(own, 2), arange(classes, 0, 1, target.dtype())), counts);
   const Tensor others = logical_and(logical_not(max(is, 1, true)), counts);
-  const Tensor costs = relu(1.0 - unsqueeze(gather(x, 1, own), 2) + unsqueeze(x, 1)), none = ops::scalar_like(0, costs);
+  // Of an entry that does not count any element: ONNX has no index outside of x.
+  const Tensor chosen = gather(x, 1, maximum(target, 0.0));
+  const Tensor costs = relu(1.0 - unsqueeze(chosen, 2) + unsqueeze(x, 1)), none = ops::scalar_like(0, costs);
   return reduced(sum(where(others, costs, none), {1, 2}) / static_cast<double>(classes), reduction, input.dtype());
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "clnet/error.h"
 #include "lib/ops/elementwise/elementwise.h"
 
@@ -59,10 +61,14 @@ Fields fields_of(const PoolAxes& axes) {
     for (const auto& axis : axes) result.push_back(axis.*part);
     return result;
   };
-  return {{"kernel", all(&PoolAxis::kernel)},     {"stride", all(&PoolAxis::stride)},
-          {"before", all(&PoolAxis::before)},     {"after", all(&PoolAxis::after)},
-          {"dilation", all(&PoolAxis::dilation)}, {"in", all(&PoolAxis::in)},
-          {"out", all(&PoolAxis::out)},           {"adaptive", !axes.empty() && axes[0].adaptive}};
+  return {{"kernel", all(&PoolAxis::kernel)},
+          {"stride", all(&PoolAxis::stride)},
+          {"before", all(&PoolAxis::before)},
+          {"after", all(&PoolAxis::after)},
+          {"dilation", all(&PoolAxis::dilation)},
+          {"in", all(&PoolAxis::in)},
+          {"out", all(&PoolAxis::out)},
+          {"adaptive", std::any_of(axes.begin(), axes.end(), [](const PoolAxis& axis) { return axis.adaptive; })}};
 }
 
 void require_axes(std::string_view op, const Spec& x, std::size_t axes) {

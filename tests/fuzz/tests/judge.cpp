@@ -13,8 +13,6 @@
 namespace clnet::fuzz {
 namespace {
 
-using Storage = std::vector<std::vector<std::byte>>;
-
 /// A program without a device: matmul and softmax, a slice of it in f16, and a sum.
 Program small_program() {
   Program program;

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Runs random programs, as onnx::save() writes them, in onnxruntime.
+   tools/dev/onnx_fuzz_saved.py build/tests/clnet-fuzz-onnx [--count N] [--seed N] [OPTION...]
+Needs onnx, onnxruntime and numpy from PyPI. clnet-fuzz-onnx makes the programs, asks for each file to be run, and judges: its options
+go on to it. A file must pass onnx's checker. A difference is reported with its seed and the shrunk program, and the exit code is 1."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+
+
+def tensors(folder):
+    result = []
+    while (path := folder / f"input_{len(result)}.pb").exists():
+        message = onnx.TensorProto()
+        message.ParseFromString(path.read_bytes())
+        result.append(numpy_helper.to_array(message))
+    return result
+
+
+def reason(error):
+    """One line that is the same for the same kind of refusal."""
+    text = " ".join(str(error).split())
+    text = re.sub(r"node with name '[^']*'", "a node", text)
+    return re.sub(r"Name:\s*'[^']*'", "", text)[:300] or type(error).__name__
+
+
+def run(folder, plain):
+    """The line that answers."""
+    path = folder / "model.onnx"
+    try:
+        onnx.checker.check_model(str(path), full_check=True)
+    except Exception as error:  # the checker and shape inference have errors of their own
+        return f"invalid {reason(error)}"
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    if plain:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        names = [value.name for value in session.get_inputs()]
+        for data in sorted(folder.glob("test_data_set_*")):
+            results = session.run(None, dict(zip(names, tensors(data))))
+            for k, value in enumerate(results):
+                (data / f"other_{k}.pb").write_bytes(numpy_helper.from_array(value).SerializeToString())
+    except Exception as error:  # onnxruntime has one for each of its statuses
+        return f"refused {reason(error)}"
+    return "ran"
+
+
+def main():
+    if len(sys.argv) < 2:
+        print(__doc__)
+        return 2
+    with subprocess.Popen([sys.argv[1], "--ask", *sys.argv[2:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        for line in program.stdout:
+            word, _, rest = line.rstrip("\n").partition(" ")
+            if word not in ("run", "plain") or not rest.startswith("/"):
+                print(line, end="", flush=True)
+                continue
+            program.stdin.write(run(pathlib.Path(rest), word == "plain") + "\n")
+            program.stdin.flush()
+    return program.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
