@@ -178,6 +178,7 @@ class Partitions::Cutting {
       drop_wanted(partition.work);
       partition.work.number();
     }
+    find_may_overwrite();
   }
 
  private:
@@ -260,6 +261,41 @@ class Partitions::Cutting {
       }
   }
 
+  /// One partition may overwrite leaves that only it reads: it runs last, so that nothing fails afterwards.
+  void find_may_overwrite() {
+    if (work_.may_overwrite.empty()) return;
+    auto& all = partitions_.partitions_;
+    std::size_t last = 0;
+    for (const auto& partition : all) last = std::max(last, partition.stage);
+    for (const auto& copy : partitions_.copies_)
+      if (copy.stage > last) return;
+    std::vector<std::size_t> readers(work_.leaves.size());
+    const auto count = [&](const Source& source) {
+      if (source.kind == Source::Kind::leaf) ++readers[source.of];
+    };
+    for (const auto& copy : partitions_.copies_) count(copy.from);
+    for (const auto& partition : all)
+      for (const auto& source : partition.sources) count(source);
+    std::int64_t most = 0;
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      if (all[p].stage != last) continue;
+      std::int64_t bytes = 0;
+      for (const auto& [kind, leaf, result] : all[p].sources)
+        if (kind == Source::Kind::leaf && readers[leaf] == 1 && work_.may_overwrite[leaf] != MayOverwrite::nothing)
+          bytes += work_.leaves[leaf].spec().bytes();
+      if (bytes <= most) continue;
+      most = bytes;
+      partitions_.last_ = p;
+    }
+    if (!partitions_.last_) return;
+    auto& work = all[*partitions_.last_].work;
+    for (const auto& [kind, leaf, result] : all[*partitions_.last_].sources) {
+      const bool own = kind == Source::Kind::leaf && readers[leaf] == 1;
+      work.may_overwrite.push_back(own ? work_.may_overwrite[leaf] : MayOverwrite::nothing);
+      work.own_holders.push_back(own ? work_.own_holders[leaf] : Work::OwnHolders{});
+    }
+  }
+
   /// Another partition may have asked for what nobody else did.
   static void drop_wanted(Work& work) {
     std::erase_if(work.speculative, [&](const Work::Result& result) {
@@ -296,7 +332,8 @@ class Partitions::Run {
     for (std::size_t c = 0; c < copies_.size(); ++c)
       if (partitions_.copies_[c].stage == stage) copy(c);
     for (std::size_t p = 0; p < results_.size(); ++p)
-      if (partitions_.partitions_[p].stage == stage) compute(p);
+      if (partitions_.partitions_[p].stage == stage && p != partitions_.last_) compute(p);
+    if (const auto last = partitions_.last_; last && partitions_.partitions_[*last].stage == stage) compute(*last);
   }
 
   void finish(const Finish& finish) {
@@ -390,7 +427,7 @@ class Partitions::Run {
       }
     });
     // The others shall run beside it.
-    partition.device->flush();
+    if (p != partitions_.last_) partition.device->flush();
     if (plan == known) return;
     const std::lock_guard lock(partitions_.mutex_);
     partition.plan = plan;

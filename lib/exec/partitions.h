@@ -46,9 +46,9 @@ class Partitions {
 
   /// Receives the wanted values, then those of the `speculative` outputs.
   using Finish = std::function<void(const Results& results, std::span<const Work::Result> speculative)>;
-  /// Runs all partitions with `leaves` and their `values` in place of the work's own. Nothing changes before `finish`: no
-  /// partition takes a leaf's memory, and an exception leaves everything as before. The devices are locked meanwhile. The host
-  /// waits for its copies. Any thread may call it.
+  /// Runs all partitions with `leaves` and their `values` in place of the work's own. Nothing changes before the last one, which
+  /// may overwrite leaves as the work allows; an exception before it leaves everything as before, and one in it as
+  /// Plan::replay(). The devices are locked during `finish`. The host waits for its copies. Any thread may call it.
   void run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
            Placements& placements, const Finish& finish);
 
@@ -83,6 +83,7 @@ class Partitions {
   Partitions() = default;
 
   std::vector<Planned> partitions_;  ///< by stage
+  std::optional<std::size_t> last_;  ///< the one that may overwrite leaves
   std::vector<Copy> copies_;         ///< by stage, each after its source
   std::vector<Source> wanted_;
   std::vector<std::pair<Work::Result, std::size_t>> speculative_copies_;  ///< further results of the whole work that are copies

@@ -11,6 +11,7 @@
 #include "lib/exec/fuse/fusion.h"
 #include "lib/exec/place/placement.h"
 #include "tests/ops/check.h"
+#include "tests/support/second_device.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -231,6 +232,56 @@ TEST_CASE("an optimizer makes the states of its parameters where the old ones li
     reference.load_state_dict(optimizer.state_dict());
     both(4);
   }
+}
+
+TEST_CASE("states on another device than the current one are made in place beside what is on no device") {
+  const Device here = Device::current(), second = test::second_device();
+  const auto make = [&] {
+    manual_seed(1);
+    nn::Sequential net{nn::Linear{6, 5}, relu, nn::Linear{5, 5}};
+    net.to(second);
+    return net;
+  };
+  auto net = make(), plain = make();
+  optim::Adam adam(net, {.learning_rate = 1e-2}), reference(plain, {.learning_rate = 1e-2});
+  const auto states = [&](const optim::Optimizer& optimizer) {
+    io::StateDict found;
+    for (auto& [name, tensor] : optimizer.state_dict())
+      if (name.find("exp_avg") != std::string::npos) found.emplace_back(name, tensor);
+    return found;
+  };
+  const auto memory = [&] {
+    std::set<std::uint64_t> found;
+    for (const auto& [name, tensor] : states(adam)) found.insert(memory_of(tensor));
+    return found;
+  };
+  // `goes_home`: what comes after a copy may fail when the states have been overwritten.
+  const auto step = [&](int number, bool goes_home) {
+    const auto with = [&](nn::Module& model, optim::Optimizer& optimizer) {
+      const Tensor loss = mean(square(model(make_tensor({4, 6}, static_cast<std::uint64_t>(number)))));
+      const Tensor free = arange(4) * static_cast<double>(number), more = goes_home ? copy_to(loss, here) : loss;
+      auto result = optimizer.step(loss, {free, more}).to_vector<float>();
+      CHECK(values_of(free).back() == 3 * static_cast<float>(number));
+      CHECK(values_of(more) == result);
+      return result;
+    };
+    const auto made = with(net, adam);
+    const exec::NoMemorySharing apart;
+    CHECK(made == with(plain, reference));
+    const auto a = states(adam), b = states(reference);
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(values_of(a[i].second) == values_of(b[i].second));
+  };
+  step(0, false);
+  const auto first = memory();
+  step(1, false);
+  if (donates()) CHECK(memory() == first);
+  step(2, true);
+  const auto held = states(adam);
+  std::vector<Floats> then;
+  for (const auto& [name, tensor] : held) then.push_back(values_of(tensor));
+  step(3, false);
+  step(4, true);
+  for (std::size_t i = 0; i < held.size(); ++i) CHECK(values_of(held[i].second) == then[i]);
 }
 
 TEST_CASE("sums of gradients are added to in place") {

@@ -2,9 +2,11 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "lib/exec/collect/work.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
 #include "tests/ops/launches.h"
@@ -131,4 +133,42 @@ TEST_CASE("gradients of so many steps that joined they would be no tensor become
   Tensor loss = Tensor::scalar(0, Dtype::f16);
   for (int t = 0; t < 64; ++t) loss = loss + sum(matmul(x, w));
   CHECK(gradients(loss, {w})[0].shape() == w.shape());
+}
+
+TEST_CASE("what came along unasked does not decide how gradients are joined") {
+  // Gradients that were there before: views of products, and slices with zeros around them. Whoever holds them may have got their
+  // values with those of others.
+  const auto products = [](std::uint64_t t) {
+    return reshape(matmul(make_tensor({8, 2}, 2 * t), make_tensor({2, 3}, 2 * t + 1)), {4, 6});
+  };
+  const auto slices = [](std::uint64_t t) {
+    const auto before = static_cast<std::int64_t>(t % 4);
+    return pad(softmax(make_tensor({1, 6}, t), 1), {before, 0}, {3 - before, 0});
+  };
+  const auto added = [](const std::function<Tensor(std::uint64_t)>& gradient, bool is_there) {
+    const Tensor x = make_tensor({4, 6}, 100);
+    Tensor loss = Tensor::scalar(0);
+    std::vector<Tensor> arriving;
+    for (std::uint64_t t = 0; t < 8; ++t) {
+      const Tensor g = arriving.emplace_back(gradient(t));
+      loss =
+          loss + sum(custom_gradient(
+                     x, [](const Tensor& v) { return v * 2.0; }, [g](const Tensor&, const Tensor&, const Tensor&) { return g; }));
+    }
+    if (is_there) {
+      std::vector<Tensor> others;
+      for (const auto& g : arriving) others.push_back(cumsum(g, 0));
+      eval(others);
+      for (const auto& g : arriving) REQUIRE(exec::cell_of(g).is_speculative());
+    }
+    const Tensor total = gradients(loss, {x})[0];
+    Device::current().trim();
+    const auto before = exec::statistics().operations;
+    auto values = total.to_vector<float>();
+    return std::pair(std::move(values), exec::statistics().operations - before);
+  };
+  for (const auto& gradient : {std::function<Tensor(std::uint64_t)>(products), std::function<Tensor(std::uint64_t)>(slices)}) {
+    const auto plain = added(gradient, false);
+    CHECK(added(gradient, true) == plain);
+  }
 }
