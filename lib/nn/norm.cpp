@@ -78,11 +78,12 @@ BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& x, const
   const auto sums = dist::all_reduce({sum(wide, others), Tensor::scalar(own)}, group);
   const Tensor &count = sums[1], mean = sums[0] / count;
   const Tensor centred = wide - reshape(mean, channels);
-  const Tensor var = dist::all_reduce(sum(square(centred), others), group) / count;
-  Tensor y = centred * reshape(rsqrt(var + eps), channels);
+  // y is made from what running averages follow, so that it is computed along.
+  const Tensor unbiased = dist::all_reduce(sum(square(centred), others), group) / (count - 1.0);
+  Tensor y = centred * reshape(rsqrt(unbiased * ((count - 1.0) / count) + eps), channels);
   if (weight.defined()) y = y * reshape(weight, channels);
   if (bias.defined()) y = y + reshape(bias, channels);
-  return {cast(y, x.dtype()), mean, var * (count / (count - 1.0))};
+  return {cast(y, x.dtype()), mean, unbiased};
 }
 
 /// How many batches there were with this one, as each thread that evaluates the graph has found.
