@@ -21,6 +21,7 @@
 #include "lib/base/json_format.h"
 #include "tools/bench_cold.h"
 #include "tools/bench_items.h"
+#include "tools/bench_lanes.h"
 #include "tools/help.h"
 #include "tools/options_fault.h"
 #include "tools/output.h"
@@ -31,7 +32,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-  std::vector<std::string> names, compare;
+  std::vector<std::string> names, compare, lanes;
   std::string json, device;
   bool list = false, tune = false, programs = false, cold = false, first_step = false;
   double seconds = 2;
@@ -176,6 +177,28 @@ void measure_cold(const Options& options) {
   }
 }
 
+/// How much faster several devices are together than the first one alone.
+void bench_lanes(const Options& options) {
+  std::vector<clnet::Device> devices;
+  for (const auto& selector : options.lanes) devices.push_back(clnet::Device::find(selector));
+  clnet::parallel::Lanes lanes(devices);
+  clnet::tools::tell_of_compiling(stderr);
+  ordered_json results = ordered_json::array();
+  for (const auto& item : choose(options.names)) {
+    const auto rates = clnet::bench::measure_lanes(item, lanes, options.seconds);
+    double all = 0;
+    for (const double rate : rates.together) all += rate;
+    fmt::print("{}: together {:.3f} runs/s, {:.2f} of the first device alone; threads waited {} times for one another\n",
+               item.name, all, all / rates.alone[0], rates.waited);
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      fmt::print("  {:<40} alone {:9.3f} runs/s, beside the others {:9.3f}\n", devices[i].info().name, rates.alone[i],
+                 rates.together[i]);
+    std::fflush(stdout);
+    results.push_back({{"name", item.name}, {"alone", rates.alone}, {"together", rates.together}});
+    keep_results(options.json, results);
+  }
+}
+
 constexpr const char* examples = R"(Items:
   matmul-N, matmul-MxNxK           matrix products {M, K} by {K, N}; -bB: B of them
   linear-K-N-bB-...                fully connected layers and their gradients
@@ -206,6 +229,8 @@ Examples:
   clnet-bench matmul-1024 'conv-64-64-56-*'
   clnet-bench 'resnet18-*' --json before.json
   clnet-bench --compare before.json after.json
+  POCL_DEVICES='pthread basic' POCL_MAX_PTHREAD_COUNT=1 clnet-bench --lanes 0:0,0:1 resnet18-train-b8
+      two devices at once
   clnet-bench --cold cnn-train-b256 unet-128-train-b4
       the first step of a program that nobody has run on this machine
   CLNET_SOLVER=conv2d:direct clnet-bench conv-64-64-56-b16-forward
@@ -244,6 +269,14 @@ int main(int argc, char** argv) {
       ->excludes(programs)
       ->excludes(cold)
       ->excludes(json);
+  app.add_option("--lanes", options.lanes,
+                 "measure on these devices at once, each in a thread of its own, beside each of them alone; selectors as for "
+                 "--device")
+      ->delimiter(',')
+      ->type_name("WHICH,WHICH")
+      ->excludes(list)
+      ->excludes(programs)
+      ->excludes(cold);
   app.add_flag("--tune", options.tune,
                "first measure the solvers of each item's operations, and remember the fastest (docs/guide/speed.md)");
   app.add_option("--seconds", options.seconds, "time per item (default: 2)")->check(CLI::Range(0.01, 3600.0))->type_name("S");
@@ -266,6 +299,8 @@ int main(int argc, char** argv) {
       count_programs(options);
     } else if (options.cold) {
       measure_cold(options);
+    } else if (!options.lanes.empty()) {
+      bench_lanes(options);
     } else if (options.first_step) {
       use(options.device);
       clnet::bench::make_first_step(choose(options.names).at(0));

@@ -2,14 +2,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
+#include "lib/parallel/lane.h"
 #include "tests/fuzz/generator.h"
 #include "tests/fuzz/modes.h"
 #include "tests/fuzz/run.h"
@@ -19,7 +26,7 @@ namespace clnet::fuzz {
 
 namespace {
 
-volatile std::uint64_t present_seed = 0;
+thread_local volatile std::uint64_t present_seed = 0;
 
 /// A crash says which program it was.
 void report_crash(int signal) {
@@ -39,79 +46,135 @@ struct Arguments {
   Settings settings;
 };
 
+/// What programs came to.
+struct Tally {
+  Coverage coverage;
+  std::map<std::uint64_t, std::uint64_t> digests;  ///< by seed
+  std::uint64_t passed = 0, failed = 0, repeated = 0, unchanged = 0, refused = 0;
+  std::int64_t elements = 0, judged = 0;
+
+  void add(std::uint64_t seed, const Outcome& outcome) {
+    elements += outcome.elements;
+    judged += outcome.judged;
+    digests[seed] = outcome.digest;
+    repeated += outcome.repeated;
+    unchanged += outcome.fitted && !outcome.repeated;
+    refused += outcome.refused && !outcome.fitted;
+    ++(outcome.fault ? failed : passed);
+    if (!outcome.fault) return;
+    fmt::print("FAILED seed {}: {}\n", seed, *outcome.fault);
+    std::fflush(stdout);
+  }
+};
+
+Program program_of(std::uint64_t seed, const Arguments& arguments) {
+  present_seed = seed;
+  auto program = Generator(seed, arguments.settings)();
+  if (arguments.show) fmt::print("{}\n", to_code(program));
+  return program;
+}
+
+void print_smallest(const Program& program, const Outcome& outcome, const RunOptions& options, double seconds) {
+  const auto fails = [&](const Program& candidate) {
+    const auto again = run(candidate, options);
+    // Another error is another fault.
+    return again.fault && again.fault->starts_with("throws") == outcome.fault->starts_with("throws");
+  };
+  const auto least = shrink(program, fails, seconds);
+  fmt::print("the smallest program that still fails:\n{}// {}\n\n", to_code(least),
+             run(least, options).fault.value_or("(not any more)"));
+  std::fflush(stdout);
+}
+
+/// Runs the programs in two lanes at once, those of odd seeds on the second device. Programs that draw random numbers are left
+/// out: the generator is the process's.
+void run_in_lanes(std::uint64_t first, std::uint64_t count, parallel::Lanes& lanes, const Arguments& arguments,
+                  const RunOptions& options, Tally& tally) {
+  std::vector<Program> programs;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const auto before = random_state().offset;
+    auto program = program_of(seed, arguments);
+    if (random_state().offset == before) programs.push_back(std::move(program));
+  }
+  std::mutex mutex;
+  const auto waited = exec::statistics().waited;
+  lanes.run([&](std::size_t lane) {
+    for (const auto& program : programs) {
+      if (program.seed % 2 != lane) continue;
+      present_seed = program.seed;
+      Coverage coverage;
+      const auto outcome = run(program, options, &coverage);
+      const std::lock_guard lock(mutex);
+      tally.add(program.seed, outcome);
+      tally.coverage.add(coverage);
+    }
+  });
+  if (const auto waits = exec::statistics().waited - waited; waits > 0) {
+    fmt::print("FAILED seeds {} to {}: threads waited {} times for one another\n", first, first + count - 1, waits);
+    ++tally.failed;
+  }
+}
+
 int fuzz(const Arguments& arguments, RunOptions options) {
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   std::ofstream digests;
   if (!arguments.digests.empty()) digests.open(arguments.digests);
-  Coverage coverage;
-  std::map<std::uint64_t, std::uint64_t> own;
-  std::uint64_t passed = 0, failed = 0, repeated = 0, unchanged = 0, refused = 0, made = 0;
-  std::int64_t elements = 0, judged = 0;
-  for (std::uint64_t i = 0; i < arguments.count; ++i) {
+  std::optional<parallel::Lanes> lanes;
+  if (arguments.mode == "two-lanes") lanes.emplace(std::vector<Device>{Device::current(), test::second_device()});
+  Tally tally;
+  std::uint64_t made = 0;
+  while (made < arguments.count) {
     if (arguments.seconds > 0 && elapsed() > arguments.seconds * (arguments.same_as.empty() ? 1 : 0.5)) break;
-    present_seed = arguments.seed + i;
-    ++made;
-    const auto program = Generator(present_seed, arguments.settings)();
-    if (arguments.show) fmt::print("{}\n", to_code(program));
-    options.gradients = options.judges && present_seed % 4 == 0;
-    // All edges of every graph would take longer than planning it.
-    const bool counted = options.judges || i % 16 == 0;
-    const auto outcome = run(program, options, counted ? &coverage : nullptr);
-    elements += outcome.elements;
-    judged += outcome.judged;
-    own[arguments.seed + i] = outcome.digest;
-    if (digests.is_open()) digests << present_seed << ' ' << outcome.digest << '\n' << std::flush;
-    repeated += outcome.repeated;
-    unchanged += outcome.fitted && !outcome.repeated;
-    refused += outcome.refused && !outcome.fitted;
-    if (!outcome.fault) {
-      ++passed;
+    const auto seed = arguments.seed + made;
+    if (lanes) {
+      const auto count = std::min<std::uint64_t>(64, arguments.count - made);
+      options.gradients = false;
+      run_in_lanes(seed, count, *lanes, arguments, options, tally);
+      made += count;
       continue;
     }
-    ++failed;
-    fmt::print("FAILED seed {}: {}\n", present_seed, *outcome.fault);
-    std::fflush(stdout);
-    if (arguments.shrink_seconds <= 0) continue;
-    const auto fails = [&](const Program& candidate) {
-      const auto again = run(candidate, options);
-      // Another error is another fault.
-      return again.fault && again.fault->starts_with("throws") == outcome.fault->starts_with("throws");
-    };
-    const auto least = shrink(program, fails, arguments.shrink_seconds);
-    fmt::print("the smallest program that still fails:\n{}// {}\n\n", to_code(least),
-               run(least, options).fault.value_or("(not any more)"));
-    std::fflush(stdout);
+    const auto program = program_of(seed, arguments);
+    options.gradients = options.judges && seed % 4 == 0;
+    // All edges of every graph would take longer than planning it.
+    const bool counted = options.judges || made % 16 == 0;
+    ++made;
+    const auto outcome = run(program, options, counted ? &tally.coverage : nullptr);
+    if (digests.is_open()) digests << seed << ' ' << outcome.digest << '\n' << std::flush;
+    tally.add(seed, outcome);
+    if (outcome.fault && arguments.shrink_seconds > 0) print_smallest(program, outcome, options, arguments.shrink_seconds);
   }
   if (made == 0) return 1;
   if (!arguments.same_as.empty()) {
     const auto others = digests_of(arguments.same_as, arguments.mode, arguments.seed, made,
                                    {"--max-ops", std::to_string(arguments.settings.max_ops), "--block",
                                     std::to_string(arguments.settings.block), "--dtype", arguments.dtype});
-    for (const auto& [seed, digest] : own) {
+    for (const auto& [seed, digest] : tally.digests) {
       const auto other = others.find(seed);
       if (other != others.end() && other->second == digest) continue;
       fmt::print("FAILED seed {}: {} mode {}\n", seed, other == others.end() ? "no result in" : "not the same bits as in",
                  arguments.same_as);
-      ++failed;
+      ++tally.failed;
     }
   }
-  fmt::print("{}", coverage.summary());
-  if (!arguments.coverage.empty()) std::ofstream(arguments.coverage) << coverage.list();
+  fmt::print("{}", tally.coverage.summary());
+  if (!arguments.coverage.empty()) std::ofstream(arguments.coverage) << tally.coverage.list();
   fmt::print("mode {}, seeds {} to {}, {:.1f} s, {:.1f} programs/s", arguments.mode, arguments.seed, arguments.seed + made - 1,
              elapsed(), static_cast<double>(made) / elapsed());
-  if (options.judges && elements > 0)
-    fmt::print(", {:.1f} % of {} elements judged", 100 * static_cast<double>(judged) / static_cast<double>(elements), elements);
+  if (options.judges && tally.elements > 0)
+    fmt::print(", {:.1f} % of {} elements judged", 100 * static_cast<double>(tally.judged) / static_cast<double>(tally.elements),
+               tally.elements);
   if (options.memory) {
-    fmt::print(", with less memory {} ran by computing values twice, {} without, {} were refused", repeated, unchanged, refused);
+    fmt::print(", with less memory {} ran by computing values twice, {} without, {} were refused", tally.repeated,
+               tally.unchanged, tally.refused);
     // What few programs do is hardly tried.
-    if (100 * static_cast<double>(repeated) < arguments.least_repeated * static_cast<double>(made)) {
+    if (100 * static_cast<double>(tally.repeated) < arguments.least_repeated * static_cast<double>(made)) {
       fmt::print(": FAILED, as fewer than {} % compute values twice", arguments.least_repeated);
-      ++failed;
+      ++tally.failed;
     }
   }
-  fmt::print(": {} passed, {} failed\n", passed, failed);
-  return failed == 0 ? 0 : 1;
+  fmt::print(": {} passed, {} failed\n", tally.passed, tally.failed);
+  return tally.failed == 0 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {

@@ -53,6 +53,10 @@ void Coverage::add(std::span<const Tensor> values) {
   }
 }
 
+void Coverage::add(const Coverage& other) {
+  for (const auto& [key, count] : other.seen_) seen_[key] += count;
+}
+
 std::string Coverage::summary() const {
   std::set<std::string> ops;
   std::set<std::pair<std::string, std::string>> pairs;

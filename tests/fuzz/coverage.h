@@ -16,6 +16,7 @@ class Coverage {
  public:
   /// Every edge of the graph behind the values: from an operation (views in between are a kind of edge) to its reader.
   void add(std::span<const Tensor> values);
+  void add(const Coverage& other);
   /// A few lines: how many operations, pairs, pairs by alias and dtype.
   std::string summary() const;
   /// A line for each: "matmul -> add, view, f16: 12".

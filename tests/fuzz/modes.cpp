@@ -44,6 +44,8 @@ const std::vector<Mode>& modes() {
                                      {"launch-batches", {{"CLNET_LAUNCH_BATCHES", "force"}}},
                                      // The tool spreads the operations over them.
                                      {"two-devices", {}},
+                                     // The tool runs programs on a device each in two threads.
+                                     {"two-lanes", {}},
                                      // With one unit also small tensors have several elements per work-item.
                                      {"width-1", {{"CLNET_VECTOR_WIDTH", "1"}, {"POCL_MAX_PTHREAD_COUNT", "1"}}},
                                      {"width-4", {{"CLNET_VECTOR_WIDTH", "4"}}},

@@ -104,6 +104,17 @@ TEST_CASE("clnet-bench explains what passes 100 %") {
   CHECK((outcome.out.find("\nabove 100 %: ") != std::string::npos) == above);
 }
 
+TEST_CASE("clnet-bench measures several devices at once") {
+  const clnet::test::Folder folder;
+  const auto outcome = bench(folder, {"--lanes", "0:0,0:1", "matmul-256", "--seconds", "0.01"}, {"POCL_DEVICES=pthread basic"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("matmul-256: together ") && Contains("threads waited 0 times for one another"));
+  const auto twice = bench(folder, {"--lanes", "0:0,0:0", "matmul-256"});
+  CHECK(twice.code == 1);
+  CHECK_THAT(twice.err, Contains("is given twice"));
+}
+
 TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
   const clnet::test::Folder folder;
   const auto all = bench(folder, {"--list"});

@@ -20,14 +20,15 @@ share() {
   seed=$((seed + 1000000))
 }
 
-share 8 plan --max-ops 8 --block 64
+share 6 plan --max-ops 8 --block 64
 share 6 strips --max-ops 6 --block 64
-share 8 launch-batches --max-ops 8 --block 64 --same-as plan
-share 7 fusion-off --block 16
+share 6 launch-batches --max-ops 8 --block 64 --same-as plan
+share 6 fusion-off --block 16
 share 6 plan --max-ops 6 --block 64 --same-as sharing-off
 share 5 eager --max-ops 12
 share 6 references --max-ops 8
 share 8 two-devices --max-ops 8 --block 64
+share 5 two-lanes --max-ops 8 --block 64 --same-as plan
 share 8 memory --max-ops 8 --block 16
 share 6 poison --max-ops 8 --block 64
 own=$("$build/tools/clnet-info" --json |
