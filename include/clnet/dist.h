@@ -48,7 +48,7 @@ class CLNET_API Group {
   /// Ranks with equal colours become a group, in the order of their keys, then of their ranks here. All ranks of this group call
   /// it. Colours are 0 or more.
   Group split(int colour, int key = 0) const;
-  /// Ends the job: all other ranks throw RankLost with this reason.
+  /// Ends the job: all ranks throw RankLost with this reason from their next or present collective, and end with 1.
   void abort(std::string_view reason) const;
 
  private:
