@@ -147,7 +147,7 @@ struct SaveOptions {
   /// Keys and values for the file's metadata_props, beside a Model's own. One without a value is left out, also of a Model's.
   std::vector<std::pair<std::string, std::string>> metadata = {};
   /// Tensors of 1 KiB and more go to a file beside the model, named as it is with ".data" behind. Where the model would be larger
-  /// than 2 GiB, as much as the format holds, they do so unasked.
+  /// than 2 GiB, as much as the format holds, they do so unasked. That file is replaced before the model.
   bool external_data = false;
 };
 

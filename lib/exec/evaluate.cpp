@@ -247,10 +247,11 @@ std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::
   };
   if (work.nodes.empty()) return finish({});
   if (const auto what = computed_again(work); !what.empty()) {
-    logging::print(logging::Level::plan, "{} is computed again, as nothing held its value", what);
+    logging::print(logging::Level::plan, "{} is computed again, as its value was not kept", what);
     logging::warn_once(
-        "eval: what was computed before is computed again, as nothing held it: what is read or detached before its gradients are "
-        "asked for costs a second forward pass (docs/guide/tensors.md, \"What is computed once\"; CLNET_DEBUG=1 names the "
+        "eval: what was computed before is computed again, as its value was not kept: nothing held it, or it was fused into "
+        "another kernel. What is read or detached before its gradients are asked for costs a second forward pass; eval() of a "
+        "value that several results read keeps it (docs/guide/tensors.md, \"What is computed once\"; CLNET_DEBUG=1 names the "
         "operation)");
   }
   std::vector<CallEffect> left;

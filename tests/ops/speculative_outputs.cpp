@@ -88,6 +88,20 @@ TEST_CASE("what is computed again is named, unless memory was short") {
   CHECK(again(gradients(unheld, {w})[0]).find("matmul of") == 0);
 }
 
+TEST_CASE("a held value that was fused away is computed again, and the line tells so") {
+  const Tensor x = make_tensor({8, 16}, 1), w = make_tensor({16, 16}, 2);
+  const auto log = test::written_on_stderr([&] {
+    const Tensor product = matmul(x, w), y = relu(product) * 2.0;
+    y.eval();
+    const bool kept = exec::value_of(product) != nullptr;
+    CHECK(exec::computed_again(exec::collect(std::span(&product, 1))).empty() == kept);
+    product.eval();
+    CHECK(exec::computed_again(exec::collect(std::span(&product, 1))).empty());
+  });
+  // Once in a process: another test may have been first.
+  if (!log.empty()) CHECK(log.find("as its value was not kept: nothing held it, or it was fused into another") != log.npos);
+}
+
 TEST_CASE("gradients that are read one by one are computed once") {
   const Stack stack(6);
   const Tensor x = make_tensor({2, 4, 9, 9}, 9);

@@ -61,8 +61,8 @@ class SpeculativeOutputs {
   std::size_t sweep_at_ = 64;
 };
 
-/// The name of a product, convolution or the like in the work that was computed before and dropped without a holder. Empty: there
-/// is none, or memory was short.
+/// The name of a product, convolution or the like in the work that was computed before, and whose value was not kept: nothing
+/// held it, or it was fused away. Empty: there is none, or memory was short.
 std::string computed_again(const Work& work);
 
 }  // namespace clnet::exec
