@@ -32,7 +32,6 @@ constexpr Named same_unary[] = {{"abs", "Abs"},
                                 {"relu", "Relu"},
                                 {"selu", "Selu"},
                                 {"mish", "Mish"},
-                                {"hardswish", "HardSwish"},
                                 {"softsign", "Softsign"},
                                 {"is_nan", "IsNaN"},
                                 {"logical_not", "Not"},
@@ -225,7 +224,8 @@ void celu_of(SaveCall& call) {
 
 void gelu_of(SaveCall& call) {
   const bool by_tanh = call.name() == "gelu_tanh";
-  if (call.opset() >= 20) {
+  // ONNX defines it with constants of f32.
+  if (call.opset() >= 20 && call.dtype() != Dtype::f64) {
     if (by_tanh) return call.give(call.op("Gelu", {call.in(0)}, {attribute("approximate", std::string_view("tanh"))}));
     return call.give(call.op("Gelu", {call.in(0)}));
   }
@@ -247,12 +247,17 @@ void silu_of(SaveCall& call) {
   const Formula f{call};
   call.give(f.mul(f.x, f.of("Sigmoid", f.x)));
 }
+/// Of f64 a formula.
+std::string sixth_of_line(const Formula& f) {
+  return f.call.op("Clip", {f.div(f.add(f.x, f.number(3)), f.number(6)), f.number(0), f.number(1)});
+}
 void hard_sigmoid(SaveCall& call) {
-  if (call.dtype() != Dtype::f64)
-    return call.give(unary(call, "HardSigmoid", call.in(0), call.dtype(), {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)}));
+  if (call.dtype() == Dtype::f64) return call.give(sixth_of_line({call}));
+  call.give(unary(call, "HardSigmoid", call.in(0), call.dtype(), {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)}));
+}
+void hard_swish(SaveCall& call) {
   const Formula f{call};
-  const auto line = f.div(f.add(f.x, f.number(3)), f.number(6));
-  call.give(call.op("Clip", {line, f.number(0), f.number(1)}));
+  call.give(call.dtype() == Dtype::f64 ? f.mul(f.x, sixth_of_line(f)) : f.of("HardSwish", f.x));
 }
 void soft_plus(SaveCall& call) {
   const Formula f{call};
@@ -475,6 +480,7 @@ std::vector<Saver> elementwise_savers() {
       {"normal_cdf", normal_cdf_of},
       {"silu", silu_of},
       {"hardsigmoid", hard_sigmoid},
+      {"hardswish", hard_swish},
       {"softplus", soft_plus},
       {"log_sigmoid", log_sigmoid_of},
       {"clamp", clip},

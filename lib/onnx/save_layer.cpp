@@ -90,7 +90,8 @@ void pool_of(SaveCall& call) {
   for (std::size_t d = 0; d < in.size(); ++d) {
     // ONNX divides what a window that was cut sums by what is left of it. With a divisor no window is cut: there are more zeros.
     if (divisor != 0) after[d] = std::max(after[d], end_of_windows(d) - in[d] - before[d]);
-    rounds_up = rounds_up || (in[d] + before[d] + after[d] - (kernel[d] - 1) * dilations[d] - 1) / strides[d] + 1 != out[d];
+    const auto padded = in[d] + before[d] + after[d], window = (kernel[d] - 1) * dilations[d] + 1;
+    rounds_up = rounds_up || padded < window || (padded - window) / strides[d] + 1 != out[d];
   }
   // ceil_mode is of all axes, and by old operator sets also counts a window that begins behind x, which clnet leaves out. For the
   // largest there is padding instead; of a mean x is cut, so that no element is left for such a window.

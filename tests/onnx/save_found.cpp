@@ -77,13 +77,21 @@ TEST_CASE("saved pools that round up count no window behind the tensor", "[save]
                    avg_pool2d(in[0], 3, {.stride = 2, .padding = 1, .ceil_mode = true, .count_include_pad = false})};
       },
       {counted({1, 2, 9, 7})});
+  // A window that is longer than the tensor.
+  check_again(
+      [](const auto& in) {
+        return Out{avg_pool1d(in[0], 3, {.stride = std::int64_t{2}, .ceil_mode = true}),
+                   max_pool1d(in[0], 3, {.stride = std::int64_t{2}, .ceil_mode = true})};
+      },
+      {counted({3, 4, 2})});
 }
 
 TEST_CASE("attributes of f32 make no f64 less exact", "[save]") {
   if (!Device::current().info().fp64) return;
   check_again(
       [](const auto& in) {
-        return Out{leaky_relu(in[0], 0.01), elu(in[0], 0.3), celu(in[0], 0.3), hardsigmoid(in[0]), softplus(in[0])};
+        return Out{leaky_relu(in[0], 0.01), elu(in[0], 0.3),  celu(in[0], 0.3),
+                   hardsigmoid(in[0]),      hardswish(in[0]), softplus(in[0])};
       },
       {counted({3, 5}, Dtype::f64)}, 1e-15);
 }
