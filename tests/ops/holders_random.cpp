@@ -94,7 +94,8 @@ class RandomProgram {
 
   /// What is held at the end.
   Floats held() {
-    for (const auto& tensor : held_) read(tensor);
+    const auto all = held_;  // an update that comes along shows more
+    for (const auto& tensor : all) read(tensor);
     return std::move(log_);
   }
 
