@@ -32,29 +32,29 @@ Counts counts_of(const std::vector<double>& weights, std::int64_t batch) {
 }
 
 /// A batch as numbers, array by array.
-using Content = std::vector<std::vector<float>>;
+using ShareContent = std::vector<std::vector<float>>;
 
-Content content_of(const Batch& batch) {
-  Content content;
+ShareContent share_content(const Batch& batch) {
+  ShareContent content;
   for (std::size_t i = 0; i < batch.size(); ++i) content.push_back(batch[i].to(Dtype::f32).to_vector<float>());
   return content;
 }
 
 /// The batches of all shares are put together, and are the whole ones.
 void require_together(const Dataset& dataset, const BatchOptions& options) {
-  std::vector<Content> whole;
+  std::vector<ShareContent> whole;
   std::vector<std::optional<std::string>> states;
   for (const auto& batch : batches(dataset, options)) {
     CHECK(batch.rows.first == 0);
     CHECK(batch.rows.count == batch.images.size(0));
     CHECK(batch.rows.batch == batch.rows.count);
-    whole.push_back(content_of(batch));
+    whole.push_back(share_content(batch));
     states.push_back(batch.stream_state);
   }
   REQUIRE_FALSE(whole.empty());
   for (const auto& weights : {std::vector<double>{1}, {1, 1}, {3, 1}, {1, 1, 1}, {0, 1}, {0.2, 0.5, 0.3}}) {
     for (const std::int64_t workers : {0, 2}) {
-      std::vector<Content> together(whole.size());
+      std::vector<ShareContent> together(whole.size());
       for (std::size_t i = 0; i < weights.size(); ++i) {
         auto shared = options;
         shared.share = Share{weights, i};
@@ -73,7 +73,7 @@ void require_together(const Dataset& dataset, const BatchOptions& options) {
             continue;
           }
           CHECK(batch.images.size(0) == batch.rows.count);
-          const auto content = content_of(batch);
+          const auto content = share_content(batch);
           all.resize(content.size());
           for (std::size_t k = 0; k < content.size(); ++k) all[k].insert(all[k].end(), content[k].begin(), content[k].end());
         }
@@ -94,9 +94,9 @@ ArrayDataset images_of(std::int64_t count) {
 }
 
 /// Samples that depend on their random number.
-class Own : public Dataset {
+class OwnSamples : public Dataset {
  public:
-  explicit Own(std::int64_t count) : count_(count) {}
+  explicit OwnSamples(std::int64_t count) : count_(count) {}
   std::int64_t size() const override { return count_; }
   Example get(std::int64_t index, std::uint64_t seed) const override {
     if (index == broken) throw Error("is torn");
@@ -110,9 +110,9 @@ class Own : public Dataset {
 };
 
 /// Counts up to an end.
-class Counting : public Dataset {
+class Countdown : public Dataset {
  public:
-  explicit Counting(std::int64_t count) : count_(count) {}
+  explicit Countdown(std::int64_t count) : count_(count) {}
   std::int64_t size() const override { return unknown; }
   Example get(std::int64_t, std::uint64_t) const override { throw Error("a stream has no get()"); }
   std::unique_ptr<Stream> iterate(std::uint64_t) const override {
@@ -180,11 +180,11 @@ TEST_CASE("shares of a dataset in memory are its batches together") {
 }
 
 TEST_CASE("shares of a dataset of one's own, sorted, sampled or as it is") {
-  const Own dataset(30);
-  require_together(dataset, {.batch_size = 7, .shuffle = true, .seed = 2, .length = Own::length});
+  const OwnSamples dataset(30);
+  require_together(dataset, {.batch_size = 7, .shuffle = true, .seed = 2, .length = OwnSamples::length});
   require_together(dataset, {.batch_size = 7, .seed = 2, .epoch = 5});
   require_together(dataset, {.batch_size = 7, .sampler = weighted_sampler(std::vector<double>(30, 1), {.samples = 20})});
-  Own torn(30);
+  OwnSamples torn(30);
   torn.broken = 12;
   // Only the share that has the sample meets its fault.
   const auto read = [&](std::size_t index) {
@@ -195,7 +195,7 @@ TEST_CASE("shares of a dataset of one's own, sorted, sampled or as it is") {
 }
 
 TEST_CASE("shares of a stream, which is read as a whole, with its states") {
-  const Counting stream(23);
+  const Countdown stream(23);
   require_together(stream, {.batch_size = 4});
   require_together(stream, {.batch_size = 4, .start = 2});
   require_together(stream, {.batch_size = 4, .drop_last = true});

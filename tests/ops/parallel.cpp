@@ -11,7 +11,7 @@ namespace clnet::testing {
 namespace {
 
 using Catch::Contains;
-using Weights = std::vector<double>;
+using Figures = std::vector<double>;
 
 /// 30 samples of six numbers in three classes.
 data::ArrayDataset few_samples() {
@@ -31,12 +31,12 @@ train::Step plain_step(nn::Module& model, const data::Batch& batch) { return cro
 
 struct Trained {
   std::vector<double> losses;
-  Weights weights;
+  Figures weights;
   std::uint64_t offset = 0;
 };
 
-Weights weights_of(const nn::Module& model) {
-  Weights all;
+Figures weights_of(const nn::Module& model) {
+  Figures all;
   for (const auto& [name, parameter] : model.parameters()) {
     const auto values = parameter.value().to_vector<double>();
     all.insert(all.end(), values.begin(), values.end());
@@ -72,7 +72,7 @@ Trained trained_by(const std::vector<Device>& devices, const std::vector<double>
   return result;
 }
 
-void require_near(const std::vector<double>& got, const std::vector<double>& want) {
+void require_figures(const std::vector<double>& got, const std::vector<double>& want) {
   REQUIRE(got.size() == want.size());
   for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(want[i]).margin(3e-5));
 }
@@ -90,8 +90,8 @@ TEST_CASE("replicas step as one device does with whole batches") {
   for (const auto& [devices, shares] : all) {
     INFO(devices.size() << " devices");
     const auto got = trained_by(devices, shares);
-    require_near(got.losses, alone.losses);
-    require_near(got.weights, alone.weights);
+    require_figures(got.losses, alone.losses);
+    require_figures(got.weights, alone.weights);
     CHECK(got.offset == alone.offset);
   }
   // The same bits again.
@@ -119,11 +119,11 @@ TEST_CASE("the loss of replicas is the sum by the number that counts, not a mean
     return batch;
   };
   CHECK(replicas.step(sgd, {rows(0, 4), rows(4, 2)}, step) == Approx(alone));
-  require_near(weights_of(model), want);
+  require_figures(weights_of(model), want);
   // A change of the model between steps reaches all replicas.
   model.load_state_dict(before);
   CHECK(replicas.step(sgd, {rows(0, 4), rows(4, 2)}, step) == Approx(alone));
-  require_near(weights_of(model), want);
+  require_figures(weights_of(model), want);
 
   const auto x_only = rows(0, 6);
   CHECK_THROWS_WITH(replicas.step(sgd, {x_only}, step), "Replicas: 1 parts of a batch for 2 devices");
@@ -190,7 +190,7 @@ TEST_CASE("frozen parameters of replicas stay, and batch norm has each device's 
   CHECK(model.parameter("0.weight").value().to_vector<double>() == weight);
   // The model's statistics are those of the first device's rows.
   const auto mean_of = (mean(linear(images, model.parameter("0.weight")), 0) * 0.1).to_vector<double>();
-  require_near(model.parameter("1.running_mean").value().to_vector<double>(), mean_of);
+  require_figures(model.parameter("1.running_mean").value().to_vector<double>(), mean_of);
   CHECK(model.parameter("1.num_batches_tracked").value().item<std::int64_t>() == 1);
 }
 

@@ -18,7 +18,7 @@ namespace clnet::testing {
 
 namespace {
 
-using Values = std::vector<double>;
+using SlotValues = std::vector<double>;
 
 /// Dropout of rows, of channels and of attention's weights; tied weights; a child by pointer, which has no clone.
 struct Replicated : nn::Module {
@@ -54,7 +54,7 @@ Tensor kinds(std::int64_t rows) {
   return Tensor::from(values, {rows});
 }
 
-void require_close(const Values& got, const Values& want) {
+void require_slot_values(const SlotValues& got, const SlotValues& want) {
   REQUIRE(got.size() == want.size());
   double largest = 0;
   for (const double value : want) largest = std::max(largest, std::abs(value));
@@ -71,7 +71,7 @@ TEST_CASE("replicas of one model, in turn on one device, have the whole batch's 
   const auto whole = nn::gradients(cross_entropy(model(x), labels), model.parameters());
   const auto end = random_position();
   for (const auto& counts : {std::vector<std::int64_t>{4, 4}, {5, 3}, {2, 3, 3}}) {
-    std::vector<Values> sums(whole.size());
+    std::vector<SlotValues> sums(whole.size());
     std::int64_t first = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) {
       nn::ReplicaSlots own(model, Device::current());
@@ -91,7 +91,7 @@ TEST_CASE("replicas of one model, in turn on one device, have the whole batch's 
     }
     for (std::size_t k = 0; k < whole.size(); ++k) {
       INFO(model.parameters()[k].first);
-      require_close(sums[k], whole[k].to_vector<double>());
+      require_slot_values(sums[k], whole[k].to_vector<double>());
     }
   }
 }
@@ -122,12 +122,12 @@ TEST_CASE("a replica's values change apart from the model's and other replicas'"
   CHECK(batches() == 0);
   CHECK(in(one, batches) == 3);
   CHECK(in(other, batches) == 1);
-  CHECK(statistics() == Values(4, 0));
+  CHECK(statistics() == SlotValues(4, 0));
   const auto clone_mean = [&](const Tensor& weights, const Tensor& inputs) {
     return mean(linear(inputs, weights, model.parameter("0.bias")), 0).to_vector<double>();
   };
-  require_close(in(one, statistics), clone_mean(weight.value() * 2.0, x));
-  require_close(in(other, statistics), clone_mean(weight.value(), x * 3.0));
+  require_slot_values(in(one, statistics), clone_mean(weight.value() * 2.0, x));
+  require_slot_values(in(other, statistics), clone_mean(weight.value(), x * 3.0));
 
   // A change of the model reaches replicas with take_parameters(), which leaves their statistics and spares what has not changed.
   nn::Parameter(weight).set(weight.value() * 3.0);
@@ -203,11 +203,11 @@ TEST_CASE("replicas of one model on two devices, each in its thread") {
     const RandomStream stream(start, {static_cast<std::int64_t>(which) * 4, 4, which});
     const auto gradients = nn::gradients(sum(square(model(sentences(4)))), model.parameters());
     CHECK(gradients.front().device() == own.device());
-    std::vector<Values> values;
+    std::vector<SlotValues> values;
     for (const auto& gradient : gradients) values.push_back(gradient.to_vector<double>());
     return values;
   };
-  std::vector<std::vector<Values>> together(2);
+  std::vector<std::vector<SlotValues>> together(2);
   for (int round = 0; round < 3; ++round) {
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < 2; ++i) threads.emplace_back([&, i] { together[i] = gradients_of(i, replicas[i]); });
@@ -216,7 +216,7 @@ TEST_CASE("replicas of one model on two devices, each in its thread") {
   for (std::size_t i = 0; i < 2; ++i) {
     const nn::ReplicaSlots alone(model, Device::current());
     const auto want = gradients_of(i, alone);
-    for (std::size_t k = 0; k < want.size(); ++k) require_close(together[i][k], want[k]);
+    for (std::size_t k = 0; k < want.size(); ++k) require_slot_values(together[i][k], want[k]);
   }
 }
 
