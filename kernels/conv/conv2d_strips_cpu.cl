@@ -192,10 +192,17 @@ static inline void project(const local float *restrict made, const int part, con
   }
 }
 
+// FIRST_SOURCE and FIRST_COUNT: arguments of expand(). Launch batches read this text as it is, so no branch of a condition may open a
+// bracket that it does not close.
 #ifdef TAPS_H
 #define SEEN_PARAMETERS INT(seen_h), INT(seen_w), INT(seen_top), INT(seen_left), INT(seen_rows), INT(seen_columns), INT(seen_size), LOCAL(float, seen)
+#define FIRST_SOURCE seen, seen_columns, seen_size, ins, PTR(w1) + panel * (TAPS_H * TAPS_W) * ins * LANES1
+#define FIRST_COUNT last - first
 #else
 #define SEEN_PARAMETERS INT(pixels_in)
+#define FIRST_SOURCE \
+  x_base, x_offset, n * ins * pixels_in + (source + first) * W, pixels_in, ins, PTR(w1) + panel * ins * LANES1
+#define FIRST_COUNT (last - first) * W
 #endif
 
 #define PARAMETERS                                                                                                  \
@@ -216,17 +223,8 @@ WORK_ITEM void conv2d_strips_cpu_item(ID_PARAMETERS, PARAMETERS) {
         seen, seen_rows, seen_columns, seen_size);
 #endif
   for (int panel = 0; panel < channels / LANES1; ++panel) {
-#ifdef TAPS_H
-    expand(seen, seen_columns, seen_size, ins, PTR(w1) + panel * (TAPS_H * TAPS_W) * ins * LANES1,
-#else
-    expand(x_base, x_offset, n * ins * pixels_in + (source + first) * W, pixels_in, ins, PTR(w1) + panel * ins * LANES1,
-#endif
-           BIAS1_ARGUMENT
-#ifdef TAPS_H
-           last - first,
-#else
-           (last - first) * W,
-#endif
+    expand(FIRST_SOURCE,
+           BIAS1_ARGUMENT FIRST_COUNT,
            W, pitch, part, expanded + (first * pitch + left) * VW, panel * LANES1 INNER1_ARGUMENTS);
     for (int v = 0; v < VECTORS1; ++v) {
       const int vector = panel * VECTORS1 + v;

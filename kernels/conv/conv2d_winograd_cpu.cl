@@ -8,10 +8,10 @@
 #include "conv2d_winograd_cpu.clh"
 
 #ifdef FUSED
+#define TILES local
 #include "conv2d_winograd_tiles_cpu.clh"
 #define VALUES local
 #define FUSED_PARAMETERS , LOCAL(float, values), LOCAL(float, staged)
-TRANSFORM_TILES(local)
 #else
 #define VALUES global
 #define FUSED_PARAMETERS

@@ -1,9 +1,8 @@
 // The transformed inputs of all tiles, where they are too many to be made again by every work-item of conv2d_winograd_cpu:
 // values {product, tile, channel}. Work-items: blocks of RB rows of tiles, groups of `images` images, vectors of channels.
 #include "item.clh"
+#define TILES global
 #include "conv2d_winograd_tiles_cpu.clh"
-
-TRANSFORM_TILES(global)
 
 #define PARAMETERS                                                                                                  \
   IN(x), OUT(values), INT(N), INT(images), INT(C), INT(H), INT(W), INT(TH), INT(TW), INT(RB), INT(top),             \

@@ -1,4 +1,4 @@
-// Explicit vectors: along the row where inner is 1, else across columns.
+// Explicit vectors: along the row where inner is 1, or across rows that are shorter, else across columns.
 #define POWER power
 #define ONE 0x1p64f
 #include "softmax.clh"
@@ -57,6 +57,33 @@ kernel void softmax_rows_cpu(IN(x), OUT(y), const int rows, const int length, co
       const VFLOAT result = RESULT(tail, most, scale);
       VSTORE_PART_FINISHED(y, first + whole, rest, result, whole, 1);
     }
+  }
+}
+
+// Rows shorter than a vector: VW of them side by side, each in a lane. Lanes without a row repeat the last one.
+kernel void softmax_narrow_rows_cpu(IN(x), OUT(y), const int rows, const int length, const int rows_per_item
+                                    PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
+  for (int row = first_row; row < last_row; row += VW) {
+    const int first = row * length, count = min(VW, last_row - row);
+    VFLOAT elements[VW], most = (VFLOAT)(-INFINITY), sum = (VFLOAT)(0.0f);
+    float *lanes = (float *)elements;
+    for (int i = 0; i < length; ++i) {
+      for (int lane = 0; lane < VW; ++lane) lanes[i * VW + lane] = LOAD(x, first + min(lane, count - 1) * length + i);
+      most = larger(most, elements[i]);
+    }
+    for (int i = 0; i < length; ++i) {
+      const VFLOAT rest = elements[i] - most, e = POWER(rest);
+      sum += e;
+      elements[i] = LOGARITHM ? rest : e;
+    }
+    const VFLOAT scale = SCALE(sum);
+    for (int i = 0; i < length; ++i) elements[i] = SCALED(elements[i], scale);
+    for (int lane = 0; lane < count; ++lane)
+      SELDOM for (int i = 0; i < length; ++i) {
+        const int at = first + lane * length + i;
+        STORE(y, at, EPILOGUE(lanes[i * VW + lane], at, i));
+      }
   }
 }
 

@@ -2,6 +2,9 @@
 #include "lib/cl/kernel_function.h"
 
 #include <catch2/catch.hpp>
+#include <regex>
+
+#include "lib/cl/kernel_source.h"
 
 using namespace clnet::ocl;
 using Catch::Contains;
@@ -66,4 +69,21 @@ TEST_CASE("a text whose macros define functions stays as it is, unless the funct
   CHECK_FALSE(may("constant int one = 1;\n" + macro + "OF(global)\n"));
   CHECK(may("#define FUNCTION static inline float\nFUNCTION f(const float a) { return a; }\n"));
   CHECK(may("#define ALWAYS __attribute__((always_inline))\n#define T(x) float\nstatic ALWAYS T(x) f(T(x) a) { return a; }\n"));
+}
+
+TEST_CASE("of each file, all kernels are found where they may be functions") {
+  const std::regex kernel("(?:^|\n)kernel [^\n;{]*void (\\w+)\\(");
+  std::size_t found = 0;
+  for (const auto& file : embedded_files()) {
+    if (!file.name.ends_with(".cl")) continue;
+    const ProgramSource program{std::string(file.name.substr(0, file.name.size() - 3)), {}, {}, true};
+    if (!may_be_function(program)) continue;
+    const auto text = functions_of(program, 7);
+    for (std::cregex_iterator at(file.text.data(), file.text.data() + file.text.size(), kernel), end; at != end; ++at) {
+      INFO(file.name);
+      CHECK_THAT(text, Contains("#define " + (*at)[1].str() + " " + (*at)[1].str() + "_of_7\n"));
+      ++found;
+    }
+  }
+  CHECK(found > 100);
 }

@@ -15,6 +15,7 @@ namespace {
 struct Program : RecordedLaunches {
   Program() {
     device.compute_units = 2;
+    device.native_float_width = 8;
     device.local_memory = 1 << 16;
   }
   Ref leaf(bool scalar = false) { return {recording.add_leaf({scalar ? Shape{} : Shape{8}, Dtype::f32}, scalar), 0}; }
@@ -94,6 +95,16 @@ TEST_CASE("a launch is as long as what it moves") {
     p.launch().in("x", a).out("y", b);
     CHECK(p.batches(b).batches.size() == 1);
   }
+}
+
+TEST_CASE("a launch is shorter where vectors have more lanes") {
+  Program p;
+  const Ref x = p.leaf(), a = p.value(), b = p.value();
+  p.launch().in("x", x).out("y", a).flops(90e6);  // 0.75 ms of two units with eight lanes
+  p.launch().in("x", a).out("y", b);
+  CHECK(p.batches(b).batches.empty());
+  p.device.native_float_width = 16;
+  CHECK(p.batches(b).batches.size() == 1);
 }
 
 TEST_CASE("what is no launch batch") {

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Runs ONNX files in clnet-run, onnxruntime and OpenVINO on the CPU, in turn, and prints times and ratios.
 
-  tools/dev/compare_onnx.py [--run build/tools/clnet-run] [--rounds 5] [--seconds 0.5] [--threads N] [--json FILE] MODEL...
+  tools/dev/compare_onnx.py [--run build/tools/clnet-run] [--rounds 5] [--seconds 0.5] [--warm 5] [--threads N] [--json FILE] MODEL...
   tools/dev/compare_onnx.py --export FOLDER     writes resnet18, resnet50, mobilenetv2, vit and bert there first, and runs them
 
 A model is an ONNX file, or a folder with model.onnx. Inputs are those of a test_data_set_0 beside it, else random ones; extents without
 a number are 1, of texts 64. Needs onnx, onnxruntime, openvino and numpy, for --export also torch, torchvision and onnxscript.
 
-Each round runs each side in a process of its own, for --seconds after the first runs. A ratio is the peer's time by clnet's: above 1,
+clnet first runs for --warm seconds: launch batches, which it compiles beside a program that runs often, are in its cache then. Each
+round runs each side in a process of its own, for --seconds after the first runs. A ratio is the peer's time by clnet's: above 1,
 clnet is faster. The ratio of the medians of all rounds stands beside that of the best times. Where other programs load the machine, the
 best times say more. Results are compared with onnxruntime's. The bars: 1 of onnxruntime and 0.8 of OpenVINO where onnxruntime takes
 over 2 ms, else 0.5 of both.
@@ -121,9 +122,12 @@ def compare(path, options):
         files = inputs_of(path, folder)
         wanted = {peer: os.path.join(folder, peer + ".npz") for peer in PEERS}
         first = clnet_run(options.run, path, files, 10, folder, *options.option)
-        repeat = max(10, min(100000, int(options.seconds * 1000 / first[2])))
+        repeats = [max(10, min(100000, int(seconds * 1000 / first[2]))) for seconds in (options.seconds, options.warm)]
+        if options.warm > 0:
+            clnet_run(options.run, path, files, repeats[1], folder, *options.option)
         for _ in range(options.rounds):
-            times.setdefault("clnet", []).append(clnet_run(options.run, path, files, repeat, folder, *options.option)[1:])
+            times.setdefault("clnet", []).append(clnet_run(options.run, path, files, repeats[0], folder,
+                                                           *options.option)[1:])
             for peer in PEERS:
                 sides = []
                 for policy in POLICIES:
@@ -199,6 +203,7 @@ def options_of(arguments):
     parser.add_argument("--run", default="build/tools/clnet-run")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--warm", type=float, default=5, help="seconds that clnet runs before")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--option", action="append", default=[], help="of clnet-run, as --option=--no-passes")
     parser.add_argument("--export", metavar="FOLDER")

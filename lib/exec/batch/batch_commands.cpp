@@ -33,7 +33,7 @@ constexpr std::uint64_t runs_to_look = 4, runs_to_build = 16, launches_to_build 
 constexpr int most_units = 16;
 
 /// What is gained must be worth the process and the threads that wait for each other: of what the plan takes, so much at least.
-constexpr double command_microseconds = 5, least_gain = 0.05;
+constexpr double command_microseconds = 10, least_gain = 0.05;
 
 }  // namespace
 

@@ -21,7 +21,7 @@ constexpr std::int64_t most_tasks = std::int64_t{1} << 30;
 
 /// A launch that takes longer, in microseconds, does not feel what its command costs. Nor does a batch: one that loses a thread
 /// to somebody else, as to the host that builds the next step's graph, has it again in the next.
-constexpr double longest = 200, longest_batch = 4000;
+constexpr double longest = 500, longest_batch = 4000;
 
 struct LessKernel {
   bool operator()(const Launch* a, const Launch* b) const {
@@ -91,7 +91,7 @@ class Finder {
     return known->second;
   }
 
-  /// Of cores that are not in a hurry: 60 operations and 10 bytes per nanosecond.
+  /// Of cores that are not in a hurry: for each lane of their vectors 7.5 operations per nanosecond, and 20 bytes of all.
   double microseconds_of(const Launch& launch) const {
     double bytes = std::max(0.0, launch.moved_bytes());
     if (launch.moved_bytes() < 0)
@@ -100,7 +100,8 @@ class Finder {
           const auto touch = touched(*buffer);
           bytes += static_cast<double>(touch.last - touch.first);
         }
-    return launch.flop_count() / (60e3 * device_.compute_units) + bytes / 10e3;
+    const auto lanes = std::clamp(device_.native_float_width, 4, 16);
+    return launch.flop_count() / (7.5e3 * lanes * device_.compute_units) + bytes / 20e3;
   }
 
   Touch touched(const BufferArg& arg) const {

@@ -73,8 +73,10 @@ void cpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   const auto width = recorder.config()["lanes"];
   const bool f32 = recorder.spec(problem.y).dtype == Dtype::f32;
   if (problem.inner == 1) {
-    const auto per_item = rows_per_item(problem.outer, problem.axis, 4096, recorder.device());
-    fuse(launch(problem, recorder, "softmax_cpu", "softmax_rows_cpu")
+    const bool narrow = problem.axis < width;
+    const auto rows = rows_per_item(problem.outer, problem.axis, 4096, recorder.device());
+    const auto per_item = narrow ? ceil_div(rows, width) * width : rows;
+    fuse(launch(problem, recorder, "softmax_cpu", narrow ? "softmax_narrow_rows_cpu" : "softmax_rows_cpu")
              .define("VW", width)
              .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
              .args({problem.outer, problem.axis, per_item})
