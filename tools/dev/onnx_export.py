@@ -20,7 +20,7 @@ from onnx import numpy_helper
 
 # Networks that no legal form makes readable for Debian's OpenCV 4.6. Its Clip takes one input, as before operator set 11:
 # initializers and Constant nodes as bounds are refused, and so is a Min with a constant. Its Gather takes constant indices alone,
-# and it has no OneHot. OpenCV 4.7 reads all three.
+# and it has no OneHot. OpenCV 4.7 reads Clip and Gather.
 OPENCV_LACKS = {
     "mobilenetv2": "Clip with bounds as inputs",
     "char-lstm": "Gather by words, which are an input",
