@@ -229,7 +229,7 @@ Examples:
   clnet-bench matmul-1024 'conv-64-64-56-*'
   clnet-bench 'resnet18-*' --json before.json
   clnet-bench --compare before.json after.json
-  POCL_DEVICES='pthread basic' POCL_MAX_PTHREAD_COUNT=1 clnet-bench --lanes 0:0,0:1 resnet18-train-b8
+  POCL_DEVICES='pthread basic' POCL_MAX_PTHREAD_COUNT=1 clnet-bench --lanes 0:1,0:0 resnet18-train-b16
       two devices at once
   clnet-bench --cold cnn-train-b256 unet-128-train-b4
       the first step of a program that nobody has run on this machine
@@ -273,6 +273,7 @@ int main(int argc, char** argv) {
                  "measure on these devices at once, each in a thread of its own, beside each of them alone; selectors as for "
                  "--device")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("WHICH,WHICH")
       ->excludes(list)
       ->excludes(programs)
