@@ -28,7 +28,19 @@ std::string loaded_mpi() {
   return text.data();
 }
 
+std::optional<std::string> environment(const char* name) {
+  const char* text = std::getenv(name);
+  if (!text || !*text) return std::nullopt;
+  return text;
+}
+
 }  // namespace
+
+std::string launched_ranks() {
+  const auto value = environment;
+  const auto ranks = value("OMPI_COMM_WORLD_SIZE");
+  return ranks ? *ranks : value("PMI_SIZE").value_or("1");
+}
 
 std::optional<std::string> choose_mpi(const MpiFacts& facts) {
   if (facts.asked == "off") return std::nullopt;
@@ -55,14 +67,8 @@ std::optional<std::string> choose_mpi(const MpiFacts& facts) {
 }
 
 std::optional<std::string> choose_mpi() {
-  return choose_mpi({.asked = env::text("CLNET_MPI"),
-                     .loaded = loaded_mpi(),
-                     .environment = [](const char* name) -> std::optional<std::string> {
-                       const char* text = std::getenv(name);
-                       if (!text || !*text) return std::nullopt;
-                       return text;
-                     },
-                     .has_module = has_mpi_module});
+  return choose_mpi(
+      {.asked = env::text("CLNET_MPI"), .loaded = loaded_mpi(), .environment = environment, .has_module = has_mpi_module});
 }
 
 }  // namespace clnet::dist

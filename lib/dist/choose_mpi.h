@@ -22,6 +22,9 @@ struct MpiFacts {
 /// and it cannot be told which.
 std::optional<std::string> choose_mpi(const MpiFacts& facts);
 
+/// How many ranks the launcher has started, by its variables; "1" where it says nothing.
+std::string launched_ranks();
+
 /// The choice for this process.
 std::optional<std::string> choose_mpi();
 

@@ -32,6 +32,11 @@ Group join() {
   const auto choice = choose_mpi();
   Engine* engine = choice ? &Engine::start(load_mpi(*choice), std::chrono::seconds(timeout)) : nullptr;
   const auto world = engine ? engine->world() : MpiWorld{};
+  if (const auto ranks = launched_ranks(); engine && world.size == 1 && ranks != "1")
+    throw Error(
+        fmt::format("the launcher has started {} ranks, of which this one's MPI knows none: CLNET_MPI={} is another MPI than "
+                    "the launcher's",
+                    ranks, *choice));
   members->rank = world.rank;
   members->ranks.resize(static_cast<std::size_t>(world.size));
   std::iota(members->ranks.begin(), members->ranks.end(), 0);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -203,6 +204,11 @@ void sum_once(const Group& world) {
 
 const int victim = 1;
 
+/// Tells when, in seconds, for whoever measures how long the others take to end.
+void end_by(int signal) {
+  std::cout << "ends at " + std::to_string(std::time(nullptr)) + "\n" << std::flush;
+  std::raise(signal);
+}
 /// One rank is stopped or killed, while MPI starts or later. The number says which, how and when.
 void end_at_random(unsigned number, int rank) {
   std::mt19937 random(number);
@@ -211,7 +217,7 @@ void end_at_random(unsigned number, int rank) {
   if (rank != chosen) return;
   std::thread([=] {
     std::this_thread::sleep_for(when);
-    std::raise(signal);
+    end_by(signal);
   }).detach();
 }
 /// Until the job ends, or in a minute.
@@ -268,19 +274,19 @@ const std::map<std::string, std::function<void(const Group&)>> ways{
     {"stop",
      [](const Group& world) {
        for (int i = 0; i < 3; ++i) sum_once(world);
-       if (world.rank() == victim) std::raise(SIGSTOP);
+       if (world.rank() == victim) end_by(SIGSTOP);
        sum_once(world);
      }},
     {"stop-first",
      [](const Group& world) {
        sum_once(world);
-       if (world.rank() == 0) std::raise(SIGSTOP);
+       if (world.rank() == 0) end_by(SIGSTOP);
        sum_once(world);
      }},
     {"kill",
      [](const Group& world) {
        sum_once(world);
-       if (world.rank() == victim) std::raise(SIGKILL);
+       if (world.rank() == victim) end_by(SIGKILL);
        sum_once(world);
      }},
     // Silence counts, not slowness.
@@ -303,6 +309,7 @@ const std::map<std::string, std::function<void(const Group&)>> ways{
        sum_once(world);
      }},
     {"random-end", work_on},
+    {"wrong-mpi", sum_once},
     {"own-mpi", sum_once},
     {"own-mpi-alone", sum_once},
     {"unlike",

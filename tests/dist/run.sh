@@ -20,6 +20,13 @@ if [ "$mpi" = openmpi ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+# As a user who takes one for the other.
+if [ "$way" = wrong-mpi ]; then
+  [ "$mpi" = openmpi ] && CLNET_MPI=mpich || CLNET_MPI=openmpi
+  [ -f "$(dirname "$program")/../clnet/clnet-mpi-$CLNET_MPI.so" ] || skip "clnet was built without clnet-mpi-$CLNET_MPI.so"
+  export CLNET_MPI
+fi
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # No other process has this argument, not even one that looks for the pattern.
@@ -43,6 +50,9 @@ lines() {
 }
 others=$((ranks - 1))
 
+# From when a rank was stopped or killed until all have ended. The launcher needs a moment.
+gone=$(sed -n 's/^ends at //p' "$log")
+[ -z "$gone" ] || [ $((began + took - gone)) -le $((CLNET_DIST_TIMEOUT + 2)) ] || fail "it ended $((began + took - gone)) s after the rank"
 [ "$took" -lt "$seconds" ] || fail "it did not end within $seconds s"
 case $way in
   collectives | cold | own-mpi | tensors | training | batch-norm | resume)
@@ -58,6 +68,8 @@ case $way in
   stop-first) lines "$others" '^lost: rank 0 on [^ ]+ has been silent for [0-9]+ s, last heard [^;]+; rank [0-9]+ on [^ ]+ is in collective [12], ' ;;
   leave) lines "$others" '^lost: rank 1 on [^ ]+ has ended its program before the others; rank [0-9]+ on [^ ]+ is in collective [12], ' ;;
   abort) lines "$ranks" '^lost: rank 1 on [^ ]+: the disk is full' ;;
+  # The first rank that ends may take others with it.
+  wrong-mpi) grep -q "^error: the launcher has started $ranks ranks, .* knows none: CLNET_MPI=$CLNET_MPI is" "$log" || fail "no rank says why" ;;
   own-mpi-alone) lines "$ranks" '^error: (Open MPI|MPICH): this program has initialised MPI without MPI_THREAD_SERIALIZED' ;;
   unlike) lines "$ranks" '^lost: (receiving 1000 bytes from rank [0-9]+: |rank [0-9]+ sent 1000 bytes where 2000 were expected: )' ;;
 esac
