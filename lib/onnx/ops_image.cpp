@@ -17,6 +17,12 @@
 namespace clnet::onnx {
 namespace {
 
+/// A device may have no doubles, which f64 alone wants.
+Tensor factors_of(const std::vector<double>& values, const Shape& shape, Dtype dtype) {
+  if (dtype == Dtype::f64) return Tensor::from(values, shape);
+  return cast(Tensor::from(std::vector<float>(values.begin(), values.end()), shape), dtype);
+}
+
 /// x with axis `d` resampled to `to` elements.
 Tensor resampled(const Tensor& x, int d, std::int64_t to, double scale, const Resampling& how, double outside_value) {
   const auto from = x.size(d);
@@ -34,7 +40,7 @@ Tensor resampled(const Tensor& x, int d, std::int64_t to, double scale, const Re
     constexpr std::int64_t most_weights = 1 << 26;
     if (from > most_weights / to) throw Unsupported(fmt::format("Resize: {} from {} elements by weights", to, from));
     const auto weights = resampling_weights(how, from, to, scale, outside);
-    const Tensor matrix = cast(Tensor::from(weights, {to, from}), x.dtype());
+    const Tensor matrix = factors_of(weights, {to, from}, x.dtype());
     if (d == x.rank() - 1)
       y = matmul(x, matrix, {.transpose_b = true});
     else if (d == x.rank() - 2)
@@ -205,7 +211,7 @@ Outputs roi_max(const Call& call, bool aligned) {
   }
   if (count > 0 && samples > most_samples / count / rows / columns) call.refuse(fmt::format("{} samples of a bin", samples));
   std::vector<std::int64_t> places;
-  std::vector<float> weights;
+  std::vector<double> weights;
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::int64_t bin = 0; bin < rows * columns; ++bin)
       for (std::int64_t sample = 0; sample < samples; ++sample) {
@@ -226,12 +232,12 @@ Outputs roi_max(const Call& call, bool aligned) {
           const auto row = std::min(top + k / 2, height - 1), column = std::min(left + k % 2, width - 1);
           places.push_back((images[i] * height + row) * width + column);
           const double below = down - static_cast<double>(top), beside = across - static_cast<double>(left);
-          weights.push_back(static_cast<float>(outside ? 0 : (k / 2 ? below : 1 - below) * (k % 2 ? beside : 1 - beside)));
+          weights.push_back(outside ? 0 : (k / 2 ? below : 1 - below) * (k % 2 ? beside : 1 - beside));
         }
       }
   const Tensor pixels = reshape(transpose(x, 0, 1), {x.size(1), x.size(0) * height * width});
   const Tensor taken = reshape(index_select(pixels, 1, Tensor::from(places)), {x.size(1), count, rows, columns, samples * 4});
-  const Tensor factors = cast(Tensor::from(weights, {count, rows, columns, samples * 4}), x.dtype());
+  const Tensor factors = factors_of(weights, {count, rows, columns, samples * 4}, x.dtype());
   return {call.give(transpose(max(taken * factors, {4}), 0, 1))};
 }
 

@@ -65,14 +65,14 @@ std::vector<std::int64_t> nearest_sources(const Resampling& how, std::int64_t fr
   return out;
 }
 
-std::vector<float> resampling_weights(const Resampling& how, std::int64_t from, std::int64_t to, double scale,
-                                      std::vector<bool>& outside) {
+std::vector<double> resampling_weights(const Resampling& how, std::int64_t from, std::int64_t to, double scale,
+                                       std::vector<bool>& outside) {
   const bool cubic = how.mode == "cubic";
   // A smaller result averages all that it covers where it is antialiased.
   const double narrow = how.antialias ? std::min(scale, 1.0) : 1.0, reach = cubic ? 2 : 1;
   const auto first = static_cast<std::int64_t>(std::floor(-reach / narrow)) + 1;
   const auto taps = (cubic ? 4 : 2) - 2 * (first + (cubic ? 1 : 0));
-  std::vector<float> weights(static_cast<std::size_t>(to * from));
+  std::vector<double> weights(static_cast<std::size_t>(to * from));
   outside.assign(static_cast<std::size_t>(to), false);
   std::vector<double> row(static_cast<std::size_t>(from));
   for (std::int64_t i = 0; i < to; ++i) {
@@ -94,7 +94,7 @@ std::vector<float> resampling_weights(const Resampling& how, std::int64_t from, 
     }
     const double divisor = how.exclude_outside || how.antialias ? total : 1;
     for (std::int64_t k = 0; k < from; ++k)
-      weights[static_cast<std::size_t>(i * from + k)] = static_cast<float>(row[static_cast<std::size_t>(k)] / divisor);
+      weights[static_cast<std::size_t>(i * from + k)] = row[static_cast<std::size_t>(k)] / divisor;
   }
   return weights;
 }

@@ -19,7 +19,7 @@ struct Resampling {
 /// The source of each element of the result, of mode nearest; -1: outside (tf_crop_and_resize).
 std::vector<std::int64_t> nearest_sources(const Resampling& how, std::int64_t from, std::int64_t to, double scale);
 /// {to, from} weights of linear and cubic modes, row by row; `outside`: rows that lie outside (tf_crop_and_resize).
-std::vector<float> resampling_weights(const Resampling& how, std::int64_t from, std::int64_t to, double scale,
-                                      std::vector<bool>& outside);
+std::vector<double> resampling_weights(const Resampling& how, std::int64_t from, std::int64_t to, double scale,
+                                       std::vector<bool>& outside);
 
 }  // namespace clnet::onnx

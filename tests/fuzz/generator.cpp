@@ -248,7 +248,8 @@ Ref Generator::of_shape(const Shape& shape, Dtype dtype) {
 
 Ref Generator::tame(const Ref& ref, double size) {
   if (range(ref).size() <= size || !is_floating(dtype_of(ref))) return ref;
-  switch (choose_.below(3)) {
+  // clamp() is to 2.
+  switch (const auto way = choose_.below(3); size < 2 ? way % 2 : way) {
     case 0: return add("tanh", "tanh($0)", {ref}, [](const Tensors& x) { return tanh(x[0]); }, {-1, 1});
     case 1: return add("softsign", "softsign($0)", {ref}, [](const Tensors& x) { return softsign(x[0]); }, {-1, 1});
     default: return add("clamp", "clamp($0, -2, 2)", {ref}, [](const Tensors& x) { return clamp(x[0], -2, 2); }, {-2, 2});

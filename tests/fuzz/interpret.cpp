@@ -119,8 +119,8 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
     if (arithmetic_.wobble != 0 && !meaning.exact)
       wobble(call.in.back(), units * meaning.slack * arithmetic_.strength * unit(computed), 0, wobbling + k);
   }
-  // Another program may round one of two narrow operands that are equal, and compute on with the other as it was.
-  if (arithmetic_.wobble != 0 && arithmetic_.absolute != 0 && compares(node.op->name()))
+  // Another program may round a narrow value for one of its readers, and give the other one what it was before.
+  if (arithmetic_.wobble != 0 && arithmetic_.absolute != 0 && (!meaning.exact || compares(node.op->name())))
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (unit(node.inputs[k].dtype()) > unit(Dtype::f32))
         wobble(call.in[k], unit(node.inputs[k].dtype()), tiniest(node.inputs[k].dtype()), mix(wobbling + k, 2));

@@ -96,6 +96,12 @@ TEST_CASE("attributes of f32 make no f64 less exact", "[save]") {
       {counted({3, 5}, Dtype::f64)}, 1e-15);
 }
 
+TEST_CASE("weights of a loaded Resize are f64 beside f64", "[save]") {
+  if (!Device::current().info().fp64) return;
+  const InterpolateOptions options{.size = {9, 7}, .mode = Interpolation::bilinear, .antialias = true};
+  check_again([&](const auto& in) { return Out{interpolate(in[0], options)}; }, {counted({2, 1, 5, 15}, Dtype::f64)}, 1e-15);
+}
+
 TEST_CASE("corners of antialiased images are no operator of ONNX", "[save]") {
   const Folder folder;
   const InterpolateOptions options{.size = {3, 3}, .mode = Interpolation::bilinear, .align_corners = true, .antialias = true};
