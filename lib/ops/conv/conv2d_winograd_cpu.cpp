@@ -43,8 +43,8 @@ std::int64_t room(const DeviceInfo& device) {
 
 /// Products of fewer tiles than that wait for the weights.
 constexpr std::int64_t enough_tiles = 12;
-/// A core's two microseconds: what Winograd spares of fewer is less than its second launch costs.
-constexpr double fewest_flops = 1e6;
+/// Some ten microseconds: of fewer, Winograd's transforms and its second launch take what its products spare.
+constexpr double fewest_flops = 2e6;
 /// What a work-item takes at a time at most, where nothing else was chosen.
 constexpr std::int64_t most_tiles = 48;
 
@@ -128,7 +128,7 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
 std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& p, Conv2dDirection direction,
                                                         const DeviceInfo& device) {
   if (direction == Conv2dDirection::backward_weights) return conv2d_backward_weights_winograd_cpu_declines(p, device);
-  if (p.flops() < fewest_flops) return "directly it takes less time than a launch";
+  if (p.flops() < fewest_flops) return "directly it takes some microseconds";
   return std::nullopt;
 }
 
