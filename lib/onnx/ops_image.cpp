@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "clnet/error.h"
 #include "clnet/ops/image.h"
@@ -19,7 +20,7 @@ namespace {
 
 /// A device may have no doubles, which f64 alone wants.
 Tensor factors_of(const std::vector<double>& values, const Shape& shape, Dtype dtype) {
-  if (dtype == Dtype::f64) return Tensor::from(values, shape);
+  if (dtype == Dtype::f64) return Tensor::from(std::span(values), shape, Dtype::f64);
   return cast(Tensor::from(std::vector<float>(values.begin(), values.end()), shape), dtype);
 }
 
