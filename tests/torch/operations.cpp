@@ -92,7 +92,7 @@ struct Spelled {
   }
 };
 
-double distance(const Tensor& got, const Tensor& want) {
+double largest_difference(const Tensor& got, const Tensor& want) {
   const auto g = cast(got, Dtype::f32).to_vector<float>(), w = cast(want, Dtype::f32).to_vector<float>();
   double result = 0;
   for (std::size_t i = 0; i < w.size(); ++i) {
@@ -116,7 +116,7 @@ double gradient_distance(const Given& in, const Tensor& y) {
   const auto got = gradients(std::vector<Tensor>{y}, std::vector<Tensor>{reshape(from->second, y.shape())}, of);
   double result = 0;
   for (std::size_t i = 0; i < of.size(); ++i)
-    if (got[i].defined()) result = std::max(result, distance(got[i], want[i]));
+    if (got[i].defined()) result = std::max(result, largest_difference(got[i], want[i]));
   return result;
 }
 
@@ -204,7 +204,7 @@ Tensor chosen(const Given& in, const std::vector<std::function<Tensor()>>& candi
     if (want == in.outputs.end()) return value;
     const bool fits = value.shape() == want->second.shape() || (value.numel() == 1 && want->second.numel() == 1);
     if (!fits) continue;
-    fitting.emplace_back(value, distance(value, want->second));
+    fitting.emplace_back(value, largest_difference(value, want->second));
     least = std::min(least, fitting.back().second);
   }
   if (fitting.empty()) throw Failed(in.op + " cannot have the shape " + to_string(in.outputs.at("y").shape()));

@@ -127,7 +127,7 @@ inline std::vector<Case> distance_cases() {
           of_two(
               "distance of sums", {3, 4}, {3, 4}, [](T a, T b) { return distance(a, b, 1); }, reference(1))};
 }
-inline std::vector<Case> cdistance_cases() {
+inline std::vector<Case> cdist_cases() {
   using T = const Tensor&;
   return {of_two(
               "cdist", {5, 4}, {3, 4}, [](T a, T b) { return cdist(a, b); },
