@@ -52,9 +52,7 @@ Job::Job(const std::optional<dist::Group>& group) {
   if (group && group->size() > 1) group_ = group;
 }
 
-std::optional<data::Share> Job::share() const {
-  return group_ ? std::optional(share_of(*group_)) : std::nullopt;
-}
+std::optional<data::Share> Job::share() const { return group_ ? std::optional(share_of(*group_)) : std::nullopt; }
 
 void Job::require_equal(std::vector<dist::Item> items, const nn::Module& model) const {
   if (!group_) return;

@@ -267,9 +267,9 @@ const std::map<std::string, std::function<void(const Group&)>> ways{
     {"disagree",
      [](const Group& world) {
        dist::agree({{"model", "cnn"},
-                           {"data", world.rank() == victim ? "mnist" : "fashion-mnist"},
-                           {"seed", std::to_string(world.rank())}},
-                          world);
+                    {"data", world.rank() == victim ? "mnist" : "fashion-mnist"},
+                    {"seed", std::to_string(world.rank())}},
+                   world);
      }},
     {"stop",
      [](const Group& world) {

@@ -2,7 +2,6 @@
 #include <clnet/clnet.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -16,6 +15,8 @@ namespace {
 using namespace clnet;
 using dist::Group;
 namespace fs = std::filesystem;
+
+std::string mark;  ///< no other job has it
 
 void require(bool holds, const std::string& what) {
   if (!holds) throw Error("test: " + what);
@@ -205,7 +206,7 @@ void batch_norm(const Group& world) {
 
 /// What was stopped and resumed has the bits of what was not, and statistics of batch norm are rank 0's.
 void resume(const Group& world) {
-  const auto folder = fs::temp_directory_path() / ("clnet-dist-" + std::string(std::getenv("CLNET_TEST_MARK")));
+  const auto folder = fs::temp_directory_path() / ("clnet-dist-" + mark);
   const auto options = [&](std::int64_t steps, bool resumed) {
     return train::FitOptions{.steps = steps, .checkpoint = folder, .resume = resumed};
   };
@@ -243,6 +244,7 @@ int main(int argc, char** argv) {
   }
   try {
     const auto world = dist::init();
+    if (argc > 3) mark = argv[3];
     ways.at(argv[1])(world);
     std::cout << "rank " + std::to_string(world.rank()) + ": ok\n" << std::flush;
   } catch (const std::exception& error) {
