@@ -200,9 +200,9 @@ std::string augmentation_text(const data::Augmentation& augmentation) {
                      augmentation.change ? ", changed by the caller" : "");
 }
 
-Checkpoint::Checkpoint(const fs::path& folder, const RunSettings& settings, std::vector<io::LoadedPart> parts)
+Checkpoint::Checkpoint(const fs::path& folder, const RunSettings& settings, std::vector<io::LoadedPart> parts, bool writes)
     : path_(folder / "checkpoint.safetensors"), settings_(settings), parts_(std::move(parts)) {
-  prepare(folder);
+  if (writes) prepare(folder);
   std::error_code code;
   const auto type = fs::status(path_, code).type();
   if (type != fs::file_type::not_found && type != fs::file_type::regular)

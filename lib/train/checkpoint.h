@@ -59,9 +59,10 @@ using io::checkpoint_checksum;
 
 class Checkpoint {
  public:
-  /// Makes the folder where it is missing. Throws FileError when files cannot be written there.
-  /// `parts` are the states of hooks and metrics.
-  Checkpoint(const std::filesystem::path& folder, const RunSettings& settings, std::vector<io::LoadedPart> parts = {});
+  /// Makes the folder where it is missing. Throws FileError when files cannot be written there. Who does not write, as all ranks
+  /// but one, only reads. `parts` are the states of hooks and metrics.
+  Checkpoint(const std::filesystem::path& folder, const RunSettings& settings, std::vector<io::LoadedPart> parts = {},
+             bool writes = true);
 
   bool exists() const;
   /// Replaces the file by the present state of model, optimizer, parts and random generator.

@@ -97,7 +97,7 @@ class Fit {
                       .planned_steps = planned_steps(),
                       .rate = options.schedule,
                       .momentum = options.momentum},
-          parts());
+          parts(), job_.writes());
   }
 
   FitResult run() {
