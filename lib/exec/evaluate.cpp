@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -193,6 +194,28 @@ class Overdue {
 
 auto& overdue = *new Overdue;  // outlives what static tensors do at exit
 
+/// Whether a copy leads to one of the values, behind the last ones that were asked for.
+bool is_behind_copy(const std::vector<std::pair<Tensor, std::shared_ptr<DeviceValue>>>& speculative) {
+  Walk walk;
+  std::vector<Tensor> open;
+  for (const auto& [tensor, value] : speculative) open.push_back(uncounted(tensor));
+  std::unordered_set<const Node*> seen;
+  while (!open.empty()) {
+    const auto next = std::move(open.back());
+    open.pop_back();
+    const auto& node = *node_of(next);
+    if (asked_value_of(next) || seen.contains(&node)) continue;
+    if (!walk.enter(node_of(next))) {
+      open.push_back(uncounted(next));
+      continue;
+    }
+    if (copy_of(node)) return true;
+    seen.insert(&node);
+    for (const auto& input : node.inputs) open.push_back(uncounted(input));
+  }
+  return false;
+}
+
 /// Whether speculative values decide where an evaluation of `asked` on `wanted` computes the work, which gives `results`.
 /// `has_effects`: beside those of the work's nodes.
 bool is_decided_by_speculative(const Work& work, std::span<const Tensor> results, std::span<const Tensor> asked,
@@ -209,11 +232,11 @@ bool is_decided_by_speculative(const Work& work, std::span<const Tensor> results
   for (std::size_t i = 0; i < work.leaves.size(); ++i) add(work.leaves[i], work.values[i]);
   for (const auto& tensor : results) add(tensor, value_of(tensor));
   if (speculative.empty()) return false;
-  // Where all is on the usual device it would be there without them, too.
+  // Where all is on the usual device, and comes from no other one, it would be there without them, too.
   const auto usual = wanted ? wanted : context_of(Device::current());
   const auto is_copy = [](const auto& node) { return copy_of(*node) != nullptr; };
   if (std::all_of(placed.begin(), placed.end(), [&](const auto& value) { return value->device == usual; }) &&
-      std::none_of(work.nodes.begin(), work.nodes.end(), is_copy))
+      std::none_of(work.nodes.begin(), work.nodes.end(), is_copy) && !is_behind_copy(speculative))
     return false;
   // Updates of parameters may read whatever there is.
   if (has_effects) return true;
