@@ -614,6 +614,19 @@ void a_model_over_several_devices() {
   shares_of_batches();
 }
 
+void ranks_of_a_job() {
+  const auto images = some_samples(256);
+  nn::Sequential model{nn::Linear{6, 3}};
+  optim::Adam adam(model, 1e-3);
+  {
+#include <recipes/clusters_a_loop_of_your_own_1.inc>
+    CHECK(ranks.size() == 1);
+    CHECK(adam.steps() == 10);
+  }
+#include <recipes/clusters_a_loop_of_your_own_2.inc>
+  CHECK(adam.steps() == 12);
+}
+
 void an_optimizer_of_your_own() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
@@ -772,6 +785,7 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"optimizers_schedules_1"}, cycles_of_momenta},
       {{"several_devices_1", "several_devices_several_models_1", "several_devices_a_share_of_each_batch_per_device_1"},
        a_model_over_several_devices},
+      {{"clusters_a_loop_of_your_own_1", "clusters_a_loop_of_your_own_2"}, ranks_of_a_job},
       {{"optimizers_a_rule_of_your_own_1"}, an_optimizer_of_your_own},
       {{"own_kernels_1", "own_kernels_a_gradient_of_your_own_1", "own_kernels_a_gradient_of_your_own_2",
         "own_kernels_a_gradient_of_your_own_3"},
