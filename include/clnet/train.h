@@ -173,7 +173,7 @@ struct FitOptions {
 
   /// All ranks of the group train one model, each its share of every batch (docs/guide/clusters.md): the steps are those of the
   /// whole batches, within rounding. Ranks have equal models, data and options. Rank 0 alone shows progress, writes checkpoints
-  /// and has the functions below called, and hooks that only observe.
+  /// and has the functions below called, and hooks that only observe. The optimizer's gradient function is fit()'s meanwhile.
   std::optional<dist::Group> group = std::nullopt;
   Dtype exchanged = Dtype::f32;  ///< bf16: ranks exchange gradients in half the bytes, rounded
 

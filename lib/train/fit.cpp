@@ -423,7 +423,7 @@ class Fit {
     run_.loss_factor = 1;
     show_position();
     hooks_.before(&Hook::before_step);
-    const auto part = part_of(batch);
+    const auto& part = part_of(batch);
     {
       const Autocast cast(options_.precision);
       const OwnRows rows(job_, part.rows);
