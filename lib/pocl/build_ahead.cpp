@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include "lib/base/log.h"
-#include "lib/base/process_mutex.h"
 #include "lib/pocl/jobs.h"
 #include "lib/pocl/notes.h"
 #include "lib/pocl/workers.h"
@@ -29,25 +29,24 @@ constexpr std::size_t fewest = 4;
 /// Those of a device that wait for the next plan, and its turns. One plan of a device at a time: the next one may want the same
 /// kernels. Nobody waits for an idle one.
 struct Turns {
+  std::string key;  ///< what the workers are made for
+  Turns* next = nullptr;
   std::timed_mutex ahead, beside, idle;
   std::unique_ptr<Workers> waiting;
 };
 
-/// By what the workers were made for.
-struct AllTurns {
-  ProcessMutex mutex;
-  std::map<std::string, Turns> by_key;
-};
-
-AllTurns& all_turns() {
-  static auto& instance = *new AllTurns;
-  return instance;
-}
+/// Of all devices. Only grows, so that no device waits for another one's look-up.
+std::atomic<Turns*> all_turns{nullptr};
 
 Turns& turns_of(const DeviceInfo& device, const BuildProcesses& processes) {
-  auto& all = all_turns();
-  const std::lock_guard lock(all.mutex);
-  return all.by_key[fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name)];
+  auto made = std::make_unique<Turns>();
+  made->key = fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name);
+  made->next = all_turns;
+  do {
+    for (auto* turns = made->next; turns; turns = turns->next)
+      if (turns->key == made->key) return *turns;
+  } while (!all_turns.compare_exchange_weak(made->next, made.get()));
+  return *made.release();
 }
 
 /// Has so many processes compile the kernels, whose jobs these are: how many of them are. `keep`: where those are that have
@@ -107,11 +106,9 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
 }
 
 void end_build_processes() {
-  auto& all = all_turns();
-  const std::lock_guard guard(all.mutex);
   // Whoever is at it ends them, or they see that this process has ended.
-  for (auto& [key, turns] : all.by_key)
-    if (const std::unique_lock lock(turns.ahead, std::try_to_lock); lock) turns.waiting.reset();
+  for (auto* turns = all_turns.load(); turns; turns = turns->next)
+    if (const std::unique_lock lock(turns->ahead, std::try_to_lock); lock) turns->waiting.reset();
 }
 
 BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> kernels, BuildProcesses processes)
