@@ -347,7 +347,7 @@ bool add_multi_margin(Generator& g, bool labels) {
   return true;
 }
 
-/// 0 to 4 in turn: the same at every run, as the result's shape depends on it.
+/// 0 to 4 in turn: the same at every run, as the result's shape depends on it. Made in each call, on the device that is current.
 Tensor some_numbers(const Shape& shape) {
   std::vector<std::int32_t> numbers;
   for (std::int64_t i = 0; i < shape.numel(); ++i) numbers.push_back(static_cast<std::int32_t>(i * 7 % 5));
@@ -359,17 +359,17 @@ bool add_masked_select(Generator& g) {
   const auto shape = g.shape_of(x);
   std::vector<bool> truth;
   for (std::int64_t i = 0; i < shape.numel(); ++i) truth.push_back(i % 3 != 1);
-  const Tensor mask = Tensor::from(truth, shape);
+  // Made in each call, on the device that is current.
   g.add(
       "masked_select", "masked_select($0, mask /* 1, 0, 1 in turn */)", {x},
-      [mask](const Tensors& in) { return masked_select(in[0], mask); }, g.range(x));
+      [=](const Tensors& in) { return masked_select(in[0], Tensor::from(truth, shape)); }, g.range(x));
   return true;
 }
 
 bool add_known(Generator& g, const std::string& name, Tensor (*function)(const Tensor&)) {
-  const Tensor numbers = some_numbers(g.shape(2));
-  g.add(name, name + "(numbers /* 0, 2, 4, 1, 3 in turn */)", {}, [=](const Tensors&) { return function(numbers); },
-        {0, static_cast<double>(numbers.numel())});
+  const auto shape = g.shape(2);
+  g.add(name, name + "(numbers /* 0, 2, 4, 1, 3 in turn */)", {}, [=](const Tensors&) { return function(some_numbers(shape)); },
+        {0, static_cast<double>(shape.numel())});
   return true;
 }
 
