@@ -60,9 +60,9 @@ Arrays scatter_reduce(const Call& call) {
 Arrays randint(const Call& call) {
   Array y(call.shape());
   for (std::int64_t i = 0; i < y.numel(); ++i) {
-    const auto bits = reference::philox(as_unsigned(call.in[0]), as_unsigned(call.in[1]), static_cast<std::uint64_t>(i));
-    const auto draw = (std::uint64_t{bits[0]} << 32 | bits[1]) % as_unsigned(call.in[3]);
-    y[i] = static_cast<double>(static_cast<std::int64_t>(as_unsigned(call.in[2]) + draw));
+    const auto bits = reference::philox(as_unsigned(call.in[2]), as_unsigned(call.in[3]), static_cast<std::uint64_t>(i));
+    const auto draw = (std::uint64_t{bits[0]} << 32 | bits[1]) % as_unsigned(call.in[1]);
+    y[i] = static_cast<double>(static_cast<std::int64_t>(as_unsigned(call.in[0]) + draw));
   }
   return {y};
 }
