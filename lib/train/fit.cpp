@@ -488,19 +488,12 @@ class Fit {
 
   /// Replaces gradients, this rank's part of the loss and its wish to stop by their sums over all ranks.
   void share_gradients(std::span<Tensor> gradients, std::vector<Tensor>& more) {
-    std::vector<Tensor> sums;
-    for (const auto& gradient : gradients)
-      if (gradient.defined()) sums.push_back(options_.exchanged == Dtype::f32 ? gradient : cast(gradient, options_.exchanged));
-    sums.push_back(reshape(cast(shared_loss_, Dtype::f32), {}));
-    sums.push_back(Tensor::scalar(interrupt_->requested() ? 1.0 : 0.0));
-    sums = job_.sums(sums);
-    auto next = sums.begin();
-    for (auto& gradient : gradients)
-      if (gradient.defined()) gradient = options_.exchanged == Dtype::f32 ? *next++ : cast(*next++, gradient.dtype());
-    shared_loss_ = *next++;
-    rank_stops_ = *next;
-    more.push_back(shared_loss_);
-    more.push_back(rank_stops_);
+    const auto sums =
+        job_.sum_up(gradients, options_.exchanged,
+                    {reshape(cast(shared_loss_, Dtype::f32), {}), Tensor::scalar(interrupt_->requested() ? 1.0 : 0.0)});
+    shared_loss_ = sums[0];
+    rank_stops_ = sums[1];
+    more.insert(more.end(), sums.begin(), sums.end());
   }
 
   void read_losses() {

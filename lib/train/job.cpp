@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "clnet/ops.h"
@@ -30,6 +31,13 @@ std::string fingerprint(const nn::Module& model) {
   return hash.hex();
 }
 
+/// The sums and counts of all ranks' samples.
+std::vector<std::pair<std::string, Tensor>> state_of_all(const metrics::Metric& metric, const dist::Group& group) {
+  auto state = metric.state_dict();
+  for (auto& [name, value] : state) value = dist::all_reduce(value, group).detach();
+  return state;
+}
+
 }  // namespace
 
 data::Share share_of(const dist::Group& group) {
@@ -37,15 +45,8 @@ data::Share share_of(const dist::Group& group) {
 }
 
 void add_gradients(optim::Optimizer& optimizer, const dist::Group& group) {
-  optimizer.set_gradient_function([group](std::vector<Tensor>& gradients, std::vector<Tensor>&) {
-    std::vector<Tensor> sums;
-    for (const auto& gradient : gradients)
-      if (gradient.defined()) sums.push_back(gradient);
-    sums = dist::all_reduce(sums, group);
-    auto next = sums.begin();
-    for (auto& gradient : gradients)
-      if (gradient.defined()) gradient = *next++;
-  });
+  optimizer.set_gradient_function(
+      [job = Job(group)](std::vector<Tensor>& gradients, std::vector<Tensor>&) { job.sum_up(gradients, Dtype::f32, {}); });
 }
 
 Job::Job(const std::optional<dist::Group>& group) {
@@ -88,9 +89,7 @@ std::vector<metrics::Result> Job::results(std::span<const metrics::Metric> metri
       continue;
     }
     auto whole = metric.fresh();
-    auto state = metric.state_dict();
-    for (auto& [name, value] : state) value = dist::all_reduce(value, *group_).detach();
-    whole.load_state_dict(state);
+    whole.load_state_dict(state_of_all(metric, *group_));
     found.push_back(whole.result());
   }
   return found;
@@ -99,8 +98,7 @@ std::vector<metrics::Result> Job::results(std::span<const metrics::Metric> metri
 void Job::collect(std::span<metrics::Metric> metrics) const {
   if (!group_) return;
   for (auto& metric : metrics) {
-    auto state = metric.state_dict();
-    for (auto& [name, value] : state) value = dist::all_reduce(value, *group_).detach();
+    const auto state = state_of_all(metric, *group_);
     if (group_->rank() == 0)
       metric.load_state_dict(state);
     else
@@ -108,8 +106,18 @@ void Job::collect(std::span<metrics::Metric> metrics) const {
   }
 }
 
-std::vector<Tensor> Job::sums(const std::vector<Tensor>& tensors) const {
-  return group_ ? dist::all_reduce(tensors, *group_) : tensors;
+std::vector<Tensor> Job::sum_up(std::span<Tensor> gradients, Dtype exchanged, const std::vector<Tensor>& more) const {
+  if (!group_) return more;
+  const bool as_they_are = exchanged == Dtype::f32;
+  std::vector<Tensor> sums;
+  for (const auto& gradient : gradients)
+    if (gradient.defined()) sums.push_back(as_they_are ? gradient : cast(gradient, exchanged));
+  sums.insert(sums.end(), more.begin(), more.end());
+  sums = dist::all_reduce(sums, *group_);
+  auto next = sums.begin();
+  for (auto& gradient : gradients)
+    if (gradient.defined()) gradient = as_they_are ? *next++ : cast(*next++, gradient.dtype());
+  return {next, sums.end()};
 }
 
 Tensor Job::weighed(const Tensor& mean, const Tensor& count, const data::Rows& rows) const {

@@ -42,8 +42,9 @@ class Job {
   /// Moves the sums and counts of all ranks to rank 0; the others begin anew.
   void collect(std::span<metrics::Metric> metrics) const;
 
-  /// Sums over all ranks, as graph.
-  std::vector<Tensor> sums(const std::vector<Tensor>& tensors) const;
+  /// Replaces gradients, but for undefined ones, by their sums over all ranks, and returns the sums of `more`: as graph, and in
+  /// one exchange. Gradients travel as `exchanged`; f32: each in its own dtype.
+  std::vector<Tensor> sum_up(std::span<Tensor> gradients, Dtype exchanged, const std::vector<Tensor>& more) const;
   /// The part that this rank's mean over `count` (undefined: the rows) has in the mean over the whole batch.
   Tensor weighed(const Tensor& mean, const Tensor& count, const data::Rows& rows) const;
 
