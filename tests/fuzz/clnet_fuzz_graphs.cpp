@@ -17,6 +17,7 @@
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
 #include "lib/parallel/lane.h"
+#include "tests/fuzz/arguments.h"
 #include "tests/fuzz/generator.h"
 #include "tests/fuzz/modes.h"
 #include "tests/fuzz/run.h"
@@ -38,12 +39,10 @@ void report_crash(int signal) {
   std::raise(signal);
 }
 
-struct Arguments {
-  std::uint64_t seed = 0, count = 100;
-  double seconds = 0, shrink_seconds = 60, least_repeated = 0;
+struct Arguments : CommonArguments {
+  double least_repeated = 0;
   std::string mode = "plan", dtype = "any", same_as, digests, coverage;
-  bool plan_only = false, show = false;
-  Settings settings;
+  bool plan_only = false;
 };
 
 /// What programs came to.
@@ -180,20 +179,12 @@ int fuzz(const Arguments& arguments, RunOptions options) {
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Random programs over all of clnet's operations, judged by an interpreter in double precision.");
-  app.add_option("--seed", arguments.seed, "the first program's seed");
-  app.add_option("--count", arguments.count, "how many programs");
-  app.add_option("--seconds", arguments.seconds, "stop after this time");
-  app.add_option("--max-ops", arguments.settings.max_ops, "the most operations of a program")->check(CLI::Range(1, 1000));
-  app.add_option("--operation", arguments.settings.operation, "each program begins with a call of this one");
-  app.add_option("--block", arguments.settings.block, "so many neighbouring seeds share a structure and differ in sizes")
-      ->check(CLI::Range(1, 1000000));
+  add_common(app, arguments);
   app.add_option("--dtype", arguments.dtype, "the floating dtype of most values: any, f32, f16, bf16, f64")
       ->check(CLI::IsMember({"any", "f32", "f16", "bf16", "f64"}));
   app.add_option("--mode", arguments.mode, "how programs are carried out: " + mode_names());
   app.add_option("--same-as", arguments.same_as, "another mode whose results must be the same to the bit");
   app.add_flag("--plan-only", arguments.plan_only, "make plans, but judge no values: for a device that computes nothing");
-  app.add_flag("--show", arguments.show, "print each program as C++");
-  app.add_option("--shrink-seconds", arguments.shrink_seconds, "time for making a failing program smaller; 0: as it is");
   app.add_option("--digests", arguments.digests, "a file for a digest of each program's results");
   app.add_option("--coverage", arguments.coverage, "a file for all pairs of operations that met");
   app.add_option("--least-repeated", arguments.least_repeated,

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "clnet/clnet.h"
+#include "tests/fuzz/arguments.h"
 #include "tests/fuzz/run.h"
 #include "tests/fuzz/saved.h"
 #include "tests/support/temporary.h"
@@ -19,11 +20,9 @@ namespace clnet::fuzz {
 
 namespace {
 
-struct SavedArguments {
-  std::uint64_t seed = 0, count = 100, device = 0;
-  double seconds = 0, shrink_seconds = 30;
-  bool asks = false, show = false;
-  Settings settings;
+struct SavedArguments : CommonArguments {
+  std::uint64_t device = 0;
+  bool asks = false;
 };
 
 /// Asks by a line, "run FOLDER" or "plain FOLDER", and reads one: "ran", "refused WHY" or "invalid WHY".
@@ -126,22 +125,15 @@ int fuzz_saved(const SavedArguments& arguments) {
 
 int main_saved(int argc, char** argv) {
   SavedArguments arguments;
+  arguments.shrink_seconds = 30;
   arguments.settings.plain = true;
   arguments.settings.max_ops = 8;
   arguments.settings.block = 1;
   arguments.settings.most_elements = 1024;
   CLI::App app("Random programs, written by onnx::save(), beside what onnx::load() and other programs make of them.");
-  app.add_option("--seed", arguments.seed, "the first program's seed");
-  app.add_option("--count", arguments.count, "how many programs");
-  app.add_option("--seconds", arguments.seconds, "stop after this time");
-  app.add_option("--max-ops", arguments.settings.max_ops, "the most operations of a program")->check(CLI::Range(1, 1000));
-  app.add_option("--operation", arguments.settings.operation, "each program begins with a call of this one");
-  app.add_option("--block", arguments.settings.block, "so many neighbouring seeds share a structure and differ in sizes")
-      ->check(CLI::Range(1, 1000000));
+  add_common(app, arguments);
   app.add_option("--device", arguments.device, "each so many'th file is also computed on the device; 0: none");
   app.add_flag("--ask", arguments.asks, "ask on the standard output for each file to be run (tools/dev/onnx_fuzz_saved.py)");
-  app.add_flag("--show", arguments.show, "print each program as C++");
-  app.add_option("--shrink-seconds", arguments.shrink_seconds, "time for making a failing program smaller; 0: as it is");
   CLI11_PARSE(app, argc, argv);
   arguments.settings.doubles = Device::current().info().fp64;
   return fuzz_saved(arguments);
