@@ -13,13 +13,13 @@
 #include "clnet/clnet.h"
 #include "lib/base/process_mutex.h"
 #include "lib/cl/compile_watch.h"
-#include "lib/exec/launch/recorder.h"
 #include "lib/exec/options/options.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
 #include "lib/graph/scope.h"
 #include "lib/parallel/lane.h"
+#include "tests/support/copy_kernel.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -68,14 +68,7 @@ class HeldBack : public Op {
   void lower(exec::Recorder& recorder) const override {
     reached_.set_value();
     opened_.wait_for(long_enough);
-    recorder
-        .generated("held_back",
-                   "#include \"clnet.clh\"\n"
-                   "kernel void copy(IN(a), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, LOAD(a, i)); }\n",
-                   "copy")
-        .in("a", recorder.input(0))
-        .out("y", recorder.output())
-        .range({recorder.spec(recorder.input(0)).shape.numel()});
+    test::record_copy(recorder, "held_back");
   }
 
  private:

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "clnet/clnet.h"
-#include "lib/exec/launch/recorder.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
+#include "tests/support/copy_kernel.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -65,14 +65,7 @@ class Slow : public Op {
     if (gate->opened.wait_for(std::chrono::seconds(60)) != std::future_status::ready)
       throw Error("the others were waiting for this plan");
     if (gate->fails) throw Error("this plan cannot be made");
-    recorder
-        .generated("slow",
-                   "#include \"clnet.clh\"\n"
-                   "kernel void copy(IN(a), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, LOAD(a, i)); }\n",
-                   "copy")
-        .in("a", recorder.input(0))
-        .out("y", recorder.output())
-        .range({recorder.spec(recorder.input(0)).shape.numel()});
+    test::record_copy(recorder, "slow");
   }
 };
 
