@@ -49,8 +49,10 @@ std::string Operation::text() const {
 }
 
 std::tuple<int, Kind, int> Operation::turn() const {
-  return is_between_two(kind) ? std::tuple(group->id, kind, peer) : std::tuple(group->id, Kind::all_reduce, 0);
+  return is_between_two(kind) ? std::tuple(group->id, kind, peer) : std::tuple(group->id, Kind::all_reduce, beside ? 1 : 0);
 }
+
+int Operation::tag() const { return tags_of_group * group->id + (is_between_two(kind) ? 1 : beside ? 2 : 0); }
 
 Collective::Collective(Operation operation)
     : operation_(std::move(operation)), size_(size_of(operation_.dtype)), block_(block_of(operation_)) {}
@@ -158,14 +160,14 @@ void Collective::begin_gather(const Wire& wire) {
 void Collective::send(const Wire& wire, Transfers& transfers, int to, std::span<const std::byte> data) const {
   if (data.empty()) return;
   const auto& group = *operation_.group;
-  const int rank = group.ranks[static_cast<std::size_t>(to)], tag = 2 * group.id + (is_between_two(operation_.kind) ? 1 : 0);
+  const int rank = group.ranks[static_cast<std::size_t>(to)], tag = operation_.tag();
   transfers.push_back({wire.send(data_channel, data, rank, tag), data.size(), rank, false});
 }
 
 void Collective::receive(const Wire& wire, Transfers& transfers, int from, std::span<std::byte> data) const {
   if (data.empty()) return;
   const auto& group = *operation_.group;
-  const int rank = group.ranks[static_cast<std::size_t>(from)], tag = 2 * group.id + (is_between_two(operation_.kind) ? 1 : 0);
+  const int rank = group.ranks[static_cast<std::size_t>(from)], tag = operation_.tag();
   transfers.push_back({wire.receive(data_channel, data, rank, tag), data.size(), rank, true});
 }
 

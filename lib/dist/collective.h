@@ -15,9 +15,12 @@
 
 namespace clnet::dist {
 
+/// Tags of messages that belong to one group.
+inline constexpr int tags_of_group = 3;
+
 enum class Kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, broadcast, send, recv };
 
-/// What a rank wants done. The arrays stay where they are until then.
+/// What a rank wants done. The arrays stay where they are until then: `owner` or the caller keeps them.
 struct Operation {
   Kind kind = Kind::all_reduce;
   std::shared_ptr<const Members> group;
@@ -26,11 +29,15 @@ struct Operation {
   const std::byte* in = nullptr;  ///< not of all_reduce, broadcast and recv
   std::byte* out = nullptr;       ///< not of send
   int peer = 0;                   ///< in the group: the root of a broadcast, the other rank of send and recv
+  std::shared_ptr<const void> owner = nullptr;
+  bool beside = false;  ///< an all_reduce in a turn of its own: it does not wait for the group's other collectives
 
   /// As "all_reduce of 100 f32".
   std::string text() const;
   /// Operations with the same are done one after the other, on all ranks in the same order.
   std::tuple<int, Kind, int> turn() const;
+  /// Of its messages. Each of a group's turns of all ranks has one, and what goes between two ranks another.
+  int tag() const;
 };
 
 /// An operation that is being done. Arrays of several ranks are cut into blocks. A block's pieces go to the ranks that add them

@@ -299,7 +299,9 @@ class MpiTransport : public Transport {
                                  .group = group_,
                                  .dtype = bucket.dtype,
                                  .count = bucket.bytes.size() / size_of(bucket.dtype),
-                                 .out = bucket.bytes.data()});
+                                 .out = bucket.bytes.data(),
+                                 .owner = bucket.owner,
+                                 .beside = bucket.beside});
   }
   void abort(std::string_view reason) override {
     if (group_->engine) group_->engine->abort(reason);

@@ -29,36 +29,46 @@ std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Spec>& values
   return buckets;
 }
 
-void sum_over_ranks(exec::HostContext& context, const std::vector<Exchanged>& values, const Group& group) {
-  struct Sent {
-    std::vector<std::size_t> values;
-    std::shared_ptr<std::byte[]> bytes;
-    std::shared_ptr<Posted> sum;
-  };
-  const auto transport = mpi_transport(members_of(group));
+SumOverRanks::SumOverRanks(std::vector<Exchanged> values, const Group& group, bool beside)
+    : values_(std::move(values)), transport_(mpi_transport(members_of(group))), beside_(beside) {
   std::vector<Spec> specs;
-  for (const auto& value : values) specs.push_back(value.from_spec);
-  std::vector<Sent> sent;
-  for (auto& bucket : buckets_of(specs)) {
-    std::size_t size = 0;
-    for (auto i : bucket) size += bytes_of(specs[i]);
-    const auto bytes = std::make_shared_for_overwrite<std::byte[]>(size);
-    std::size_t at = 0;
-    for (auto i : bucket) {
-      context.read(values[i].from, bytes.get() + at, bytes_of(specs[i]));
-      at += bytes_of(specs[i]);
-    }
-    const auto dtype = specs[bucket[0]].dtype;
-    auto sum = size == 0 ? nullptr : transport->post({dtype, {bytes.get(), size}});
-    sent.push_back({std::move(bucket), bytes, std::move(sum)});
+  for (const auto& value : values_) specs.push_back(value.from_spec);
+  for (auto& bucket : buckets_of(specs)) buckets_.push_back({std::move(bucket), nullptr, nullptr});
+}
+
+std::vector<exec::Ref> SumOverRanks::from(std::size_t bucket) const {
+  std::vector<exec::Ref> refs;
+  for (auto i : buckets_[bucket].values) refs.push_back(values_[i].from);
+  return refs;
+}
+
+std::vector<exec::Ref> SumOverRanks::to(std::size_t bucket) const {
+  std::vector<exec::Ref> refs;
+  for (auto i : buckets_[bucket].values) refs.push_back(values_[i].to);
+  return refs;
+}
+
+void SumOverRanks::begin(std::size_t bucket, exec::HostContext& context) {
+  auto& [values, bytes, sum] = buckets_[bucket];
+  std::size_t size = 0;
+  for (auto i : values) size += bytes_of(values_[i].from_spec);
+  bytes = std::make_shared_for_overwrite<std::byte[]>(size);
+  std::size_t at = 0;
+  for (auto i : values) {
+    context.read(values_[i].from, bytes.get() + at, bytes_of(values_[i].from_spec));
+    at += bytes_of(values_[i].from_spec);
   }
-  for (auto& bucket : sent) {
-    if (bucket.sum) bucket.sum->wait();
-    std::size_t at = 0;
-    for (auto i : bucket.values) {
-      if (values[i].needed) context.write(values[i].to, bucket.bytes, bucket.bytes.get() + at, bytes_of(specs[i]));
-      at += bytes_of(specs[i]);
-    }
+  if (size > 0) sum = transport_->post({values_[values[0]].from_spec.dtype, {bytes.get(), size}, bytes, beside_});
+}
+
+void SumOverRanks::end(std::size_t bucket, exec::HostContext& context) {
+  auto& [values, kept, sum] = buckets_[bucket];
+  if (sum) std::exchange(sum, nullptr)->wait();
+  const std::shared_ptr<const std::byte[]> bytes = std::move(kept);
+  std::size_t at = 0;
+  for (auto i : values) {
+    if (values_[i].needed) context.write(values_[i].to, bytes, bytes.get() + at, bytes_of(values_[i].to_spec));
+    at += bytes_of(values_[i].to_spec);
   }
 }
 

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "clnet/dist.h"
+#include "lib/dist/transport.h"
 #include "lib/exec/launch/recorder.h"
 
 namespace clnet::dist {
@@ -23,8 +25,38 @@ constexpr std::size_t first_bucket = std::size_t{1} << 20, next_bucket = std::si
 /// The positions of values that are sent together: neighbours of one dtype, until they reach the bucket's size.
 std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Spec>& values);
 
-/// Each value becomes its sum over all ranks, of the same spec. While one bucket is read or written, ranks add the others.
-void sum_over_ranks(exec::HostContext& context, const std::vector<Exchanged>& values, const Group& group);
+/// Each value becomes its sum over all ranks, of the same spec, by way of buckets. While one is read or written, ranks add the
+/// others.
+class SumOverRanks {
+ public:
+  /// `beside`: in a turn of its own, beside the group's other collectives.
+  SumOverRanks(std::vector<Exchanged> values, const Group& group, bool beside);
+
+  std::size_t buckets() const { return buckets_.size(); }
+  /// A bucket's values, on the device before and after.
+  std::vector<exec::Ref> from(std::size_t bucket) const;
+  std::vector<exec::Ref> to(std::size_t bucket) const;
+  /// Reads a bucket's values and has them added. In each run of a plan each bucket begins, and ends after that.
+  void begin(std::size_t bucket, exec::HostContext& context);
+  /// Waits for a bucket's sums and writes them.
+  void end(std::size_t bucket, exec::HostContext& context);
+
+ private:
+  struct Bucket {
+    std::vector<std::size_t> values;
+    std::shared_ptr<std::byte[]> bytes;  ///< of the present run
+    std::shared_ptr<Posted> sum;
+  };
+
+  std::vector<Exchanged> values_;
+  std::shared_ptr<Transport> transport_;
+  bool beside_;
+  std::vector<Bucket> buckets_;
+};
+
+/// The same as all_reduce(), of gradients: each bucket begins as soon as the backward pass has its values, and goes on beside
+/// what is left of that. The last tensors are expected first.
+std::vector<Tensor> all_reduce_beside(const std::vector<Tensor>& tensors, const Group& group);
 
 /// Gives the bytes of `from` to a function, and takes those of `to` from it.
 void through_host(exec::HostContext& context, const Exchanged& value,

@@ -115,9 +115,8 @@ Group Group::split(int colour, int key) const {
   std::sort(colours.begin(), colours.end());
   colours.erase(std::unique(colours.begin(), colours.end()), colours.end());
   const auto id = next + (std::lower_bound(colours.begin(), colours.end(), colour) - colours.begin());
-  // A message's tag is twice the number, and one more between two ranks.
-  if (engine && 2 * id + 1 > engine->world().largest_tag)
-    throw Error(fmt::format("Group::split: too many groups, MPI has tags for {}", engine->world().largest_tag / 2));
+  if (engine && tags_of_group * (id + 1) - 1 > engine->world().largest_tag)
+    throw Error(fmt::format("Group::split: too many groups, MPI has tags for {}", engine->world().largest_tag / tags_of_group));
   auto members = std::make_shared<Members>();
   for (const auto rank : order) {
     if (rank == static_cast<std::size_t>(members_->rank)) members->rank = static_cast<int>(members->ranks.size());

@@ -68,9 +68,15 @@ void move_bytes(Moves kind, const Group& group, int root, const Exchanged& value
 /// other group's plan is taken for it.
 class CollectiveOp : public Op {
  public:
-  CollectiveOp(Moves kind, Group group, int root) : kind_(kind), group_(std::move(group)), root_(root) {}
+  /// `beside`: an all_reduce that the rest of the evaluation does not wait for, and the group's other collectives neither.
+  CollectiveOp(Moves kind, Group group, int root, bool beside = false)
+      : kind_(kind), group_(std::move(group)), root_(root), beside_(beside) {}
   std::string_view name() const override { return text_of(kind_); }
-  Fields fields() const override { return {{"group", std::int64_t{members_of(group_)->id}}, {"root", std::int64_t{root_}}}; }
+  Fields fields() const override {
+    return {{"group", std::int64_t{members_of(group_)->id}},
+            {"root", std::int64_t{root_}},
+            {"beside", std::int64_t{beside_ ? 1 : 0}}};
+  }
   Precision precision() const override { return Precision::own; }
 
   Specs infer(const Specs& inputs) const override {
@@ -112,23 +118,38 @@ class CollectiveOp : public Op {
 
   void lower(exec::Recorder& recorder) const override {
     std::vector<Exchanged> values;
-    std::vector<exec::Ref> reads, writes;
     for (std::size_t i = 0; i < recorder.input_count(); ++i) {
       const auto from = recorder.input(i), to = recorder.output(i);
       values.push_back({from, to, recorder.spec(from), recorder.spec(to), recorder.needs_output(i)});
-      reads.push_back(from);
-      writes.push_back(to);
     }
-    const auto call = [kind = kind_, group = group_, root = root_, values](exec::HostContext& context) {
-      if (kind == Moves::all_reduce) return sum_over_ranks(context, values, group);
-      through_host(context, values[0],
-                   [&](const std::byte* from, std::byte* to) { move_bytes(kind, group, root, values[0], from, to); });
-    };
-    recorder.host({std::string(name()), std::move(reads), std::move(writes), call, 0, true});
+    if (kind_ == Moves::all_reduce)
+      lower_sums(recorder, std::move(values));
+    else
+      recorder.host({std::string(name()),
+                     {values[0].from},
+                     {values[0].to},
+                     [kind = kind_, group = group_, root = root_, value = values[0]](exec::HostContext& context) {
+                       through_host(context, value, [&](const std::byte* from, std::byte* to) {
+                         move_bytes(kind, group, root, value, from, to);
+                       });
+                     },
+                     0,
+                     true});
     recorder.decline_epilogue();
   }
 
  private:
+  /// A call that begins each bucket, and one that ends it. The backward pass comes to the last parameters first.
+  void lower_sums(exec::Recorder& recorder, std::vector<Exchanged> values) const {
+    if (beside_) std::reverse(values.begin(), values.end());
+    const auto sums = std::make_shared<SumOverRanks>(std::move(values), group_, beside_);
+    for (std::size_t i = 0; i < sums->buckets(); ++i)
+      recorder.host(
+          {std::string(name()), sums->from(i), {}, [sums, i](auto& context) { sums->begin(i, context); }, 0, true, beside_});
+    for (std::size_t i = 0; i < sums->buckets(); ++i)
+      recorder.host({std::string(name()), {}, sums->to(i), [sums, i](auto& context) { sums->end(i, context); }, 0, true});
+  }
+
   Moves adjoint() const {
     switch (kind_) {
       case Moves::all_gather: return Moves::reduce_scatter;
@@ -143,6 +164,7 @@ class CollectiveOp : public Op {
   Moves kind_;
   Group group_;
   int root_;
+  bool beside_;
 };
 
 Tensor collective(Moves kind, const Tensor& x, const Group& group, int root = 0) {
@@ -155,18 +177,25 @@ Tensor collective(Moves kind, const Tensor& x, const Group& group, int root = 0)
   return x;
 }
 
-}  // namespace
-
-std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& group) {
+std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& group, bool beside) {
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (!tensors[i].defined()) throw Error(fmt::format("all_reduce: tensor {} is undefined", i));
   if (tensors.empty()) return {};
-  auto op = std::make_shared<CollectiveOp>(Moves::all_reduce, group, 0);
+  auto op = std::make_shared<CollectiveOp>(Moves::all_reduce, group, 0, beside);
   if (group.size() > 1) return apply_all(std::move(op), tensors);
   Specs specs;
   for (const auto& tensor : tensors) specs.push_back(tensor.spec());
   op->infer(specs);
   return tensors;
+}
+
+}  // namespace
+
+std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& group) {
+  return all_reduce(tensors, group, false);
+}
+std::vector<Tensor> all_reduce_beside(const std::vector<Tensor>& tensors, const Group& group) {
+  return all_reduce(tensors, group, true);
 }
 Tensor all_reduce(const Tensor& x, const Group& group) { return collective(Moves::all_reduce, x, group); }
 Tensor all_gather(const Tensor& x, const Group& group) { return collective(Moves::all_gather, x, group); }

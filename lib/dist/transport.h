@@ -14,6 +14,8 @@ namespace clnet::dist {
 struct Bucket {
   Dtype dtype;
   std::span<std::byte> bytes;
+  std::shared_ptr<const void> owner = nullptr;  ///< keeps the bytes until then; null: the caller does
+  bool beside = false;                          ///< in a turn of its own, beside the group's other collectives
 };
 
 /// Something that was posted and goes on by itself.

@@ -9,6 +9,7 @@
 #include "clnet/ops.h"
 #include "clnet/train.h"
 #include "lib/base/hash.h"
+#include "lib/dist/exchange.h"
 
 namespace clnet::train {
 
@@ -113,7 +114,7 @@ std::vector<Tensor> Job::sum_up(std::span<Tensor> gradients, Dtype exchanged, co
   for (const auto& gradient : gradients)
     if (gradient.defined()) sums.push_back(as_they_are ? gradient : cast(gradient, exchanged));
   sums.insert(sums.end(), more.begin(), more.end());
-  sums = dist::all_reduce(sums, *group_);
+  sums = dist::all_reduce_beside(sums, *group_);
   auto next = sums.begin();
   for (auto& gradient : gradients)
     if (gradient.defined()) gradient = as_they_are ? *next++ : cast(*next++, gradient.dtype());

@@ -196,6 +196,23 @@ void buckets(const Group& world) {
   require(last[0] == 0.5 * world.size(), "the last bucket");
 }
 
+/// A bucket with a turn of its own, which ranks post at other moments between their other collectives.
+void buckets_beside(const Group& world) {
+  const auto transport = dist::mpi_transport(dist::members_of(world));
+  const auto bucket = std::make_shared<std::vector<float>>(1'500'000, static_cast<float>(world.rank() + 1));
+  std::vector<float> others(200'000, 1);
+  const auto post = [&] { return transport->post({Dtype::f32, std::as_writable_bytes(std::span(*bucket)), bucket, true}); };
+  std::shared_ptr<dist::Posted> posted;
+  if (world.rank() % 2 == 0) posted = post();
+  dist::all_reduce(others, world);
+  if (world.rank() % 2 != 0) posted = post();
+  dist::all_reduce(others, world);
+  posted->wait();
+  const auto ranks = static_cast<float>(world.size());
+  require(others.front() == ranks * ranks && others.back() == ranks * ranks, "a sum beside a bucket");
+  for (const float value : *bucket) require(value == ranks * (ranks + 1) / 2, "a bucket beside sums");
+}
+
 void sum_once(const Group& world) {
   std::vector<float> values(1000, 1);
   dist::all_reduce(values, world);
@@ -262,6 +279,7 @@ const std::map<std::string, std::function<void(const Group&)>> ways{
        if (world.size() > 1) points(world);
        splits(world);
        buckets(world);
+       buckets_beside(world);
        dist::agree({{"model", "cnn"}, {"seed", "1"}}, world);
      }},
     {"disagree",

@@ -204,6 +204,53 @@ void batch_norm(const Group& world) {
   require_same(trained(world, 1, {}, true, true), trained(std::nullopt, 1, {}, true), 5e-5, world.rank() == 0, "batch norm");
 }
 
+/// Gradients of several buckets, sent beside the backward pass, between the collectives of batch norm.
+void overlap(const Group& world) {
+  using Weights = std::vector<std::vector<float>>;
+  const auto weights_of = [](const nn::Module& model) {
+    Weights all;
+    for (const auto& [name, parameter] : model.parameters()) all.push_back(parameter.value().to_vector<float>());
+    return all;
+  };
+  const auto trained = [&](const std::optional<Group>& group, Dtype exchanged, std::int64_t steps, Weights* before = nullptr) {
+    manual_seed(13);
+    nn::Sequential model;
+    for (const int inputs : {12, 600, 600, 600}) {
+      model.append(nn::Linear(inputs, 600, {.bias = false}));
+      model.append(nn::BatchNorm1d(600, {.group = group}));
+      model.append(nn::ReLU());
+    }
+    model.append(nn::Linear(600, 3));
+    if (before) *before = weights_of(model);
+    const optim::Optimizer optimizer = optim::SGD(model, {.learning_rate = 0.05, .momentum = 0.9});
+    train::fit(model, samples(1),
+               {.steps = steps,
+                .batch_size = 16,
+                .optimizer = optimizer,
+                .seed = 5,
+                .group = group,
+                .exchanged = exchanged,
+                .progress = false});
+    return weights_of(model);
+  };
+  const auto alone = trained(std::nullopt, Dtype::f32, 5), together = trained(world, Dtype::f32, 5);
+  for (std::size_t k = 0; k < alone.size(); ++k)
+    for (std::size_t i = 0; i < alone[k].size(); ++i)
+      require_near(together[k][i], alone[k][i], 1e-4, "a weight of a model of several buckets");
+  require(trained(world, Dtype::f32, 5) == together, "the same seed gives the same bits with several buckets");
+
+  // One step, as roundings grow in further ones. Parts of a sum may be larger than the sum.
+  Weights before;
+  const auto whole = trained(std::nullopt, Dtype::f32, 1, &before), halves = trained(world, Dtype::bf16, 1);
+  for (std::size_t k = 0; k < whole.size(); ++k) {
+    float most = 0;
+    for (std::size_t i = 0; i < whole[k].size(); ++i) most = std::max(most, std::fabs(whole[k][i] - before[k][i]));
+    for (std::size_t i = 0; i < whole[k].size(); ++i)
+      require_near(halves[k][i], whole[k][i], 0.02 * most + 1e-6, "a weight of a model of several buckets, sent as bf16");
+  }
+  require(halves != whole, "several buckets of bf16 are not f32");
+}
+
 /// What was stopped and resumed has the bits of what was not, and statistics of batch norm are rank 0's.
 void resume(const Group& world) {
   const auto folder = fs::temp_directory_path() / ("clnet-dist-" + mark);
@@ -229,11 +276,9 @@ void unlike_models(const Group& world) {
   train::fit(model, samples(1), {.steps = 2, .optimizer = adam, .group = world, .progress = false});
 }
 
-const std::map<std::string, std::function<void(const Group&)>> ways{{"tensors", tensors},
-                                                                    {"training", training},
-                                                                    {"batch-norm", batch_norm},
-                                                                    {"resume", resume},
-                                                                    {"unlike-models", unlike_models}};
+const std::map<std::string, std::function<void(const Group&)>> ways{{"tensors", tensors},       {"training", training},
+                                                                    {"batch-norm", batch_norm}, {"overlap", overlap},
+                                                                    {"resume", resume},         {"unlike-models", unlike_models}};
 
 }  // namespace
 

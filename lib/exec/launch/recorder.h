@@ -164,6 +164,8 @@ struct HostCall {
   double flops = 0;
   /// Others count the calls: an evaluation that fails behind it is not tried again.
   bool once = false;
+  /// Runs as soon as what it reads is there, and behind earlier such calls.
+  bool early = false;
 };
 
 using Command = std::variant<Launch, HostCall>;
@@ -232,6 +234,8 @@ class Recording {
   void move_before(std::size_t first, std::size_t middle);
   /// Merges launches that prepack the same value alike.
   void merge_prepacks();
+  /// Moves early host calls, and launches that only serve them, before commands that they do not depend on.
+  void move_early_calls();
 
  private:
   friend class Recorder;

@@ -169,6 +169,7 @@ class SubgraphLowering {
     for (std::size_t k = 0; k < groups_.size(); ++k)
       if (!fused_groups_.is_inner(k)) add_group(k);
     recording_.merge_prepacks();
+    recording_.move_early_calls();
     std::vector<ValueId> results;
     for (const auto& tensor : graph_.wanted()) results.push_back(id_of(tensor));
     return {std::move(recording_), std::move(ids_), std::move(results)};
