@@ -1,5 +1,6 @@
 // A job of several ranks, in one of several ways: `dist_ranks WAY RANKS`. Of random-end there are many: random-end:17.
-// tests/dist/run.sh starts it under a launcher. It needs no device.
+// tests/dist/run.sh starts it under a launcher. It needs no device. `dist_ranks times RANKS ELEMENTS...` measures instead of
+// testing, for tools/dev/model_scale.py.
 #include <clnet/dist.h>
 
 #include <chrono>
@@ -22,6 +23,7 @@
 #include "lib/base/os/library.h"
 #include "lib/dist/choose_mpi.h"
 #include "lib/dist/engine.h"
+#include "lib/dist/exchange.h"
 
 namespace {
 
@@ -213,6 +215,36 @@ void buckets_beside(const Group& world) {
   for (const float value : *bucket) require(value == ranks * (ranks + 1) / 2, "a bucket beside sums");
 }
 
+std::vector<std::int64_t> extents;  ///< of the values whose exchange is measured: the last words
+
+/// How long sums of these values take in the buckets of gradients. Rank 0 prints the buckets' bytes, and seconds of each round.
+void measure(const Group& world, Dtype dtype) {
+  std::vector<Spec> values;
+  for (const auto extent : extents) values.push_back({{extent}, dtype});
+  std::vector<std::vector<std::byte>> buckets;
+  std::string line = "buckets";
+  for (const auto& bucket : dist::buckets_of(values)) {
+    std::int64_t bytes = 0;
+    for (const auto i : bucket) bytes += values[i].bytes();
+    buckets.emplace_back(static_cast<std::size_t>(bytes));
+    line += " " + std::to_string(bytes);
+  }
+  line += "\nseconds";
+  const auto transport = dist::mpi_transport(dist::members_of(world));
+  constexpr int rounds = 15;
+  for (int round = 0; round < rounds; ++round) {
+    // So that all begin at once.
+    std::vector<float> begin{1};
+    dist::all_reduce(begin, world);
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::shared_ptr<dist::Posted>> posted;
+    for (auto& bucket : buckets) posted.push_back(transport->post({dtype, bucket}));
+    for (const auto& bucket : posted) bucket->wait();
+    line += " " + std::to_string(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  if (world.rank() == 0) std::cout << line + "\n" << std::flush;
+}
+
 void sum_once(const Group& world) {
   std::vector<float> values(1000, 1);
   dist::all_reduce(values, world);
@@ -327,6 +359,8 @@ const std::map<std::string, std::function<void(const Group&)>> ways{
        sum_once(world);
      }},
     {"random-end", work_on},
+    {"times", [](const Group& world) { measure(world, Dtype::f32); }},
+    {"times-bf16", [](const Group& world) { measure(world, Dtype::bf16); }},
     {"wrong-mpi", sum_once},
     {"own-mpi", sum_once},
     {"own-mpi-alone", sum_once},
@@ -350,6 +384,7 @@ int main(int argc, char** argv) {
   try {
     if (own_mpi) initialise_mpi(way == "own-mpi" ? serialized : funneled);
     const auto world = dist::init();
+    for (int word = 3; word < argc && way.starts_with("times"); ++word) extents.push_back(std::stoll(argv[word]));
     if (argc > 2)
       require(world.size() == std::atoi(argv[2]), "as many ranks as were started, not " + std::to_string(world.size()));
     ways.at(way)(world);
