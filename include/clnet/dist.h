@@ -125,6 +125,12 @@ CLNET_API Tensor all_gather(const Tensor& x, const Group& group);
 CLNET_API Tensor reduce_scatter(const Tensor& x, const Group& group);
 /// Root's tensor on all ranks, which give one of the same shape.
 CLNET_API Tensor broadcast(const Tensor& x, int root, const Group& group);
+/// Gives x to recv() of another rank, and returns x. Its gradient is that of the result plus the one that the other rank sends
+/// back, which is waited for. So what only the other rank reads is still part of the loss here, as 0.0 * sum(result).
+CLNET_API Tensor send(const Tensor& x, int to, const Group& group);
+/// What another rank gives to send(), of the same shape and dtype as `like`, whose elements do not matter. The gradient of `like`
+/// is that of the result: evaluating it sends it back.
+CLNET_API Tensor recv(const Tensor& like, int from, const Group& group);
 
 /// Something that all ranks must share, as {"batch size", "128"}.
 struct Item {

@@ -17,7 +17,7 @@ namespace clnet::dist {
 
 namespace {
 
-enum class Moves : std::uint8_t { all_reduce, reduce, all_gather, reduce_scatter, broadcast };
+enum class Moves : std::uint8_t { all_reduce, reduce, all_gather, reduce_scatter, broadcast, send, recv };
 
 std::string_view text_of(Moves kind) {
   switch (kind) {
@@ -26,6 +26,8 @@ std::string_view text_of(Moves kind) {
     case Moves::all_gather: return "all_gather";
     case Moves::reduce_scatter: return "reduce_scatter";
     case Moves::broadcast: return "broadcast";
+    case Moves::send: return "send";
+    case Moves::recv: return "recv";
   }
   return {};
 }
@@ -42,7 +44,7 @@ Shape first_part(const Shape& shape, std::int64_t parts) {
   return Shape(extents);
 }
 
-/// What the host does with the bytes of one value.
+/// What the host does with the bytes of one value. `root`: of a broadcast or reduction, or the other rank.
 void move_bytes(Moves kind, const Group& group, int root, const Exchanged& value, const std::byte* from, std::byte* to) {
   const auto count = [](const Spec& spec) { return static_cast<std::size_t>(spec.shape.numel()); };
   const auto bytes = static_cast<std::size_t>(value.to_spec.bytes());
@@ -60,6 +62,11 @@ void move_bytes(Moves kind, const Group& group, int root, const Exchanged& value
       all_reduce(out, group);
       if (group.rank() != root) std::memset(to, 0, bytes);
       return;
+    case Moves::send:
+      std::memcpy(to, from, bytes);
+      send(in, root, group);
+      return;
+    case Moves::recv: recv(out, root, group); return;
     case Moves::all_reduce: break;  // sum_over_ranks() adds several at once
   }
 }
@@ -85,7 +92,7 @@ class CollectiveOp : public Op {
     for (const auto& [shape, dtype] : inputs) {
       const bool cut = kind_ == Moves::all_gather || kind_ == Moves::reduce_scatter;
       if (cut && shape.rank() == 0) throw ShapeError(fmt::format("{}: a scalar has no first dimension", name()));
-      const bool adds = kind_ != Moves::all_gather && kind_ != Moves::broadcast;
+      const bool adds = kind_ == Moves::all_reduce || kind_ == Moves::reduce || kind_ == Moves::reduce_scatter;
       if (adds && dtype == Dtype::boolean) throw DtypeError(fmt::format("{}: bool has no sum", name()));
       if (kind_ == Moves::reduce_scatter && shape[0] % ranks != 0)
         throw ShapeError(
@@ -113,7 +120,8 @@ class CollectiveOp : public Op {
       return result;
     }
     if (!is_floating(inputs[0].dtype())) return {Tensor{}};
-    return {apply(std::make_shared<CollectiveOp>(adjoint(), group_, root_), {gradients[0]})};
+    const auto moved = apply(std::make_shared<CollectiveOp>(adjoint(), group_, root_), {gradients[0]});
+    return {kind_ == Moves::send ? gradients[0] + moved : moved};
   }
 
   void lower(exec::Recorder& recorder) const override {
@@ -156,6 +164,8 @@ class CollectiveOp : public Op {
       case Moves::reduce_scatter: return Moves::all_gather;
       case Moves::broadcast: return Moves::reduce;
       case Moves::reduce: return Moves::broadcast;
+      case Moves::send: return Moves::recv;
+      case Moves::recv: return Moves::send;
       case Moves::all_reduce: break;
     }
     return kind_;
@@ -171,6 +181,8 @@ Tensor collective(Moves kind, const Tensor& x, const Group& group, int root = 0)
   if (!x.defined()) throw Error(fmt::format("{}: the tensor is undefined", text_of(kind)));
   if (root < 0 || root >= group.size())
     throw Error(fmt::format("{}: there is no rank {}, only {}", text_of(kind), root, group.size()));
+  if ((kind == Moves::send || kind == Moves::recv) && root == group.rank())
+    throw Error(fmt::format("{}: rank {} is this one, expected another", text_of(kind), root));
   auto op = std::make_shared<CollectiveOp>(kind, group, root);
   if (group.size() > 1) return apply(std::move(op), {x});
   op->infer({x.spec()});
@@ -201,5 +213,7 @@ Tensor all_reduce(const Tensor& x, const Group& group) { return collective(Moves
 Tensor all_gather(const Tensor& x, const Group& group) { return collective(Moves::all_gather, x, group); }
 Tensor reduce_scatter(const Tensor& x, const Group& group) { return collective(Moves::reduce_scatter, x, group); }
 Tensor broadcast(const Tensor& x, int root, const Group& group) { return collective(Moves::broadcast, x, group, root); }
+Tensor send(const Tensor& x, int to, const Group& group) { return collective(Moves::send, x, group, to); }
+Tensor recv(const Tensor& like, int from, const Group& group) { return collective(Moves::recv, like, group, from); }
 
 }  // namespace clnet::dist

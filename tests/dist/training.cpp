@@ -96,7 +96,32 @@ void tensors(const Group& world) {
     require_near(from_root[static_cast<std::size_t>(i)], own == root ? weight : 0, 1e-5, "gradient of broadcast");
   }
 
+  // A pipeline: each rank doubles what the one before gives, and adds its own number. Gradients go the other way.
+  Tensor h = own == 0 ? x : Tensor();
+  const Tensor like = Tensor::zeros(shape);
+  if (own > 0) h = dist::recv(like, own - 1, world);
+  h = 2.0 * h + static_cast<double>(own);
+  const Tensor last_loss = sum(h * Tensor::from(numbers(99, shape.numel()), shape));
+  const Tensor loss = own + 1 < ranks ? 0.0 * sum(dist::send(h, own + 1, world)) : last_loss;
+  const Tensor gradient = gradients(loss, {own == 0 ? x : like})[0];
+  eval({gradient, h});
+  const auto back = gradient.to_vector<float>(), there = h.to_vector<float>();
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    double expected = number(0, i);
+    for (int rank = 0; rank <= own; ++rank) expected = 2 * expected + rank;
+    require_near(there[static_cast<std::size_t>(i)], expected, 1e-3, "what went through send and recv");
+    require_near(back[static_cast<std::size_t>(i)], number(99, i) * std::pow(2, ranks - own), 1e-3,
+                 "the gradient that came back");
+  }
+
   bool refused = false;
+  try {
+    (void)dist::send(x, own, world);
+  } catch (const Error&) {
+    refused = true;
+  }
+  require(refused, "send to this rank is refused");
+  refused = false;
   try {
     (void)dist::reduce_scatter(Tensor::from({1.0F}), world);
   } catch (const ShapeError&) {
