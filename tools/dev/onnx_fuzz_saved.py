@@ -2,10 +2,14 @@
 """Runs random programs, as onnx::save() writes them, in onnxruntime.
    tools/dev/onnx_fuzz_saved.py build/tests/clnet-fuzz-onnx [--count N] [--seed N] [OPTION...]
 Needs onnx, onnxruntime and numpy from PyPI. clnet-fuzz-onnx makes the programs, asks for each file to be run, and judges: its options
-go on to it. A file must pass onnx's checker. A difference is reported with its seed and the shrunk program, and the exit code is 1."""
+go on to it. A file must pass onnx's checker. A difference is reported with its seed and the shrunk program, and the exit code is 1.
 
+onnxruntime runs in a process of its own, as it may abort: that is a failure of the seed, and the rest goes on."""
+
+import multiprocessing
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -54,17 +58,48 @@ def run(folder, plain):
     return "ran"
 
 
+def serve(connection):
+    while True:
+        connection.send(run(*connection.recv()))
+
+
+class Runner:
+    """run() in another process, which is started again where it has ended."""
+
+    def __init__(self):
+        self.process = self.connection = None
+
+    def start(self):
+        context = multiprocessing.get_context("spawn")  # a forked process would hold this end of the pipe, too
+        self.connection, other = context.Pipe()
+        self.process = context.Process(target=serve, args=(other,), daemon=True)
+        self.process.start()
+        other.close()
+
+    def __call__(self, *asked):
+        if self.process is None:
+            self.start()
+        try:
+            self.connection.send(asked)
+            return self.connection.recv()
+        except (EOFError, ConnectionError):
+            self.process.join()
+            code, self.process = self.process.exitcode, None
+            return f"ended onnxruntime, {f'by {signal.Signals(-code).name}' if code < 0 else f'with {code}'}"
+
+
 def main():
     if len(sys.argv) < 2:
         print(__doc__)
         return 2
+    runner = Runner()
     with subprocess.Popen([sys.argv[1], "--ask", *sys.argv[2:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         for line in program.stdout:
             word, _, rest = line.rstrip("\n").partition(" ")
             if word not in ("run", "plain") or not rest.startswith("/"):
                 print(line, end="", flush=True)
                 continue
-            program.stdin.write(run(pathlib.Path(rest), word == "plain") + "\n")
+            program.stdin.write(runner(pathlib.Path(rest), word == "plain") + "\n")
             program.stdin.flush()
     return program.returncode
 
