@@ -76,7 +76,11 @@ def empty_recurrence(folder):
 
 def serve(connection):
     while True:
-        connection.send(run(*connection.recv()))
+        try:
+            asked = connection.recv()
+        except EOFError:  # nobody asks any more
+            return
+        connection.send(run(*asked))
 
 
 class Runner:

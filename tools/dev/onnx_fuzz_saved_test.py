@@ -69,6 +69,7 @@ class Ends(unittest.TestCase):
             "first: ran", "bad: ended onnxruntime, by SIGABRT", "GRU: refused onnxruntime ends its process over an empty GRU",
             "GRU_of_some: ended onnxruntime, by SIGABRT", "last: ran"])
         self.assertEqual(result.returncode, 1)
+        self.assertNotIn("EOFError", result.stderr)
 
 
 if __name__ == "__main__":
