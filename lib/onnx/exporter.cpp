@@ -548,6 +548,12 @@ ExtentList SaveCall::out_shape(std::size_t output) const {
   return shapes_of(site_.outputs, output, [&](const auto& extents) { return exporter_.extent_of(extents); });
 }
 
+std::int64_t SaveCall::fixed_extent(std::size_t input, std::size_t dim) const {
+  const auto extent = shape(input)[dim];
+  if (!extent.fixed()) follow_no_batch();
+  return extent.constant;
+}
+
 std::string SaveCall::in(std::size_t input) { return has(input) ? exporter_.name_of(site_.inputs[0][input]) : std::string(); }
 
 std::string SaveCall::in_as(std::size_t input, Dtype dtype) {

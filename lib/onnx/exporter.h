@@ -160,6 +160,8 @@ class SaveCall {
   int rank(std::size_t input = 0) const { return spec(input).shape.rank(); }
   ExtentList shape(std::size_t input) const;
   ExtentList out_shape(std::size_t output = 0) const;
+  /// An extent of an input that becomes a number of the file: one for all builds.
+  std::int64_t fixed_extent(std::size_t input, std::size_t dim) const;
 
   // Attributes. All builds must have the same, but for integers of extent() and extents(), which may follow the batch.
   bool has_field(std::string_view field) const;

@@ -6,6 +6,7 @@
 #include "clnet/ops/elementwise.h"
 #include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"
+#include "lib/graph/composition.h"
 #include "lib/onnx/operators.h"
 
 namespace clnet::onnx {
@@ -88,6 +89,14 @@ Outputs mean_of(const Call& call) {
 }
 
 Tensor absolute(const Tensor& x) { return x.dtype() == Dtype::u8 || x.dtype() == Dtype::boolean ? x : abs(x); }
+
+/// NaN of a NaN, as NumPy and onnxruntime have it; sign() gives PyTorch's 0. The export knows it by its name.
+Tensor sign_of(const Tensor& x) {
+  if (!is_floating(x.dtype())) return sign(x);
+  return composed(where(is_nan(x), std::numeric_limits<double>::quiet_NaN(), sign(x)), [&] {
+    return Composition{"onnx_sign", {x}, {}, {}};
+  });
+}
 
 Outputs quotient(const Call& call) {
   const Tensor b = second(call);
@@ -245,7 +254,7 @@ std::vector<Operator> elementwise_operators() {
       {"Mul", 1, binary<mul>}, {"Neg", 1, unary<negated>}, {"Not", 1, predicate<logical_not>},
       {"Or", 1, comparison<logical_or>}, {"PRelu", 1, prelu_of, {Role::data, Role::weight}}, {"Pow", 1, power},
       {"Reciprocal", 1, unary<reciprocal>}, {"Relu", 1, unary<relu>}, {"Round", 11, rounding<round>}, {"Selu", 1, selu_of},
-      {"Shrink", 9, shrink}, {"Sigmoid", 1, unary<sigmoid>}, {"Sign", 9, unary<sign>}, {"Sin", 1, unary<sin>},
+      {"Shrink", 9, shrink}, {"Sigmoid", 1, unary<sigmoid>}, {"Sign", 9, unary<sign_of>}, {"Sin", 1, unary<sin>},
       {"Sinh", 9, unary<sinh>}, {"Softplus", 1, unary<soft_plus>}, {"Softsign", 1, unary<softsign>}, {"Sqrt", 1, unary<sqrt>},
       {"Sub", 1, binary<sub>}, {"Sum", 1, variadic<add>}, {"Swish", 24, swish}, {"Tan", 1, unary<tan>},
       {"Tanh", 1, unary<tanh>}, {"ThresholdedRelu", 10, thresholded}, {"Where", 9, choose},

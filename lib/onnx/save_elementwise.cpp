@@ -17,7 +17,7 @@ struct Named {
   std::string_view name, op;
 };
 constexpr Named same_unary[] = {{"abs", "Abs"},
-                                {"sign", "Sign"},
+                                {"onnx_sign", "Sign"},
                                 {"exp", "Exp"},
                                 {"log", "Log"},
                                 {"sqrt", "Sqrt"},
@@ -178,6 +178,14 @@ struct Formula {
   }
   std::string scaled(const std::string& a, double by) const { return mul(a, number(by)); }
 };
+
+/// ONNX's Sign of a NaN is a NaN; clnet's is 0, as PyTorch's.
+void sign_of(SaveCall& call) {
+  const auto y = call.op("Sign", {call.in(0)});
+  if (!is_floating(call.dtype())) return call.give(y);
+  const Formula f{call};
+  call.give(f.where(f.of("IsNaN", f.x), f.number(0), y));
+}
 
 void square_of(SaveCall& call) { call.give(call.op("Mul", {call.in(0), call.in(0)})); }
 void powers(SaveCall& call) {
@@ -464,6 +472,7 @@ std::vector<Saver> elementwise_savers() {
   std::vector<Saver> all{
       {"square", square_of},
       {"neg", neg_of},
+      {"sign", sign_of},
       {"is_inf", is_inf_of},
       {"pow_3", powers},
       {"pow_4", powers},

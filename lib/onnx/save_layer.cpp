@@ -35,11 +35,12 @@ void convolution_of(SaveCall& call) {
   const bool transposed = call.name() == "conv_transpose";
   const auto strides = call.integers("strides");
   const bool one = static_cast<std::size_t>(call.rank()) == strides.size() + 1;
-  const auto& weight = call.spec(1).shape;
-  std::vector<std::string> attributes{
-      write_attribute("kernel_shape", std::vector<std::int64_t>(weight.begin() + 2, weight.end())),
-      write_attribute("strides", strides), pads_of(call.integers("before"), call.integers("after")),
-      write_attribute("dilations", call.integers("dilations")), write_attribute("group", call.integer("groups"))};
+  std::vector<std::int64_t> kernel;
+  for (std::size_t d = 0; d < strides.size(); ++d) kernel.push_back(call.fixed_extent(1, d + 2));
+  std::vector<std::string> attributes{write_attribute("kernel_shape", kernel), write_attribute("strides", strides),
+                                      pads_of(call.integers("before"), call.integers("after")),
+                                      write_attribute("dilations", call.integers("dilations")),
+                                      write_attribute("group", call.integer("groups"))};
   if (transposed) attributes.push_back(write_attribute("output_padding", call.integers("extra")));
   const auto weights = call.in_as(1, wide_of(call)), bias = call.has(2) ? call.in_as(2, wide_of(call)) : std::string();
   const auto x = as_batch(call, one);

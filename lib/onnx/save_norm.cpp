@@ -5,13 +5,19 @@
 namespace clnet::onnx {
 namespace {
 
-std::string filled(SaveCall& call, const Shape& shape, double value, Dtype dtype) {
+std::string filled(SaveCall& call, const ExtentList& extents, double value, Dtype dtype) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& extent : extents) {
+    if (!extent.fixed()) return call.expand(call.scalar(value, dtype), extents);
+    numbers.push_back(extent.constant);
+  }
+  const Shape shape(numbers);
   return call.tensor(HostTensor::of(type_of(dtype), shape, std::vector<double>(static_cast<std::size_t>(shape.numel()), value)));
 }
 
 /// Inputs: x, mean, var; weight, bias.
 void batch_norm(SaveCall& call) {
-  const Shape channels{call.spec(0).shape[1]};
+  const ExtentList channels{call.shape(0)[1]};
   const auto statistic = call.dtype(1);
   const auto of = [&](std::size_t input, double otherwise) {
     return call.has(input) ? call.in_as(input, call.dtype()) : filled(call, channels, otherwise, call.dtype());
@@ -25,12 +31,10 @@ void batch_norm(SaveCall& call) {
 
 void layer_norm(SaveCall& call) {
   const auto dims = call.integer("dims");
-  const auto& x = call.spec(0).shape;
-  const auto axis = x.rank() - dims;
-  const Shape inner(std::vector<std::int64_t>(x.begin() + axis, x.end()));
+  const auto axis = call.rank() - dims;
+  const auto x = call.shape(0);
+  const ExtentList inner(x.begin() + axis, x.end());
   const bool weighted = call.flag("weighted"), biased = call.flag("biased");
-  for (const auto& extent : ExtentList(call.shape(0)))
-    if (axis == 0 && !extent.fixed()) call.follow_no_batch();
   const auto scale = weighted ? call.in_as(1, call.dtype()) : filled(call, inner, 1, call.dtype());
   std::vector<std::string> inputs{call.in(0), scale};
   if (biased) inputs.push_back(call.in_as(weighted ? 2 : 1, call.dtype()));

@@ -27,7 +27,7 @@ void recurrent_layer(SaveCall& call) {
   const std::vector<std::int64_t> blocks = lstm  ? std::vector<std::int64_t>{0, 3, 1, 2}
                                            : gru ? std::vector<std::int64_t>{1, 0, 2}
                                                  : std::vector<std::int64_t>{0};
-  const auto rows = call.spec(weight_hh).shape[0], hidden = rows / static_cast<std::int64_t>(blocks.size());
+  const auto rows = call.fixed_extent(weight_hh, 0), hidden = rows / static_cast<std::int64_t>(blocks.size());
   const auto first = call.list(axis_list(0));
   const auto unsqueezed = [&](const std::string& value) { return call.op("Unsqueeze", {value, first}); };
   std::vector<std::string> inputs{call.in(input_x),

@@ -25,7 +25,7 @@ struct SavedArguments : CommonArguments {
   bool asks = false;
 };
 
-/// Asks by a line, "run FOLDER" or "plain FOLDER", and reads one: "ran", "refused WHY" or "invalid WHY".
+/// Asks by a line, "run FOLDER" or "plain FOLDER", and reads one: "ran", "refused WHY", "invalid WHY" or "ended WHY".
 Answer ask(const std::filesystem::path& folder, bool plain) {
   std::cout << (plain ? "plain " : "run ") << folder.string() << std::endl;
   std::string line;
@@ -33,7 +33,7 @@ Answer ask(const std::filesystem::path& folder, bool plain) {
   const auto word = line.substr(0, line.find(' '));
   const auto rest = line.size() > word.size() ? line.substr(word.size() + 1) : std::string();
   if (word == "ran") return {};
-  return {word == "refused" ? Answer::Kind::refused : Answer::Kind::invalid, rest};
+  return {word == "refused" ? Answer::Kind::refused : word == "ended" ? Answer::Kind::ended : Answer::Kind::invalid, rest};
 }
 
 std::string kind_of_fault(const SavedOutcome& outcome) {

@@ -18,7 +18,8 @@ struct Answer {
   enum class Kind : std::uint8_t {
     ran,      ///< its outputs are in the data sets, as other_0.pb, ...
     refused,  ///< it lacks something that the file has
-    invalid   ///< the file breaks a rule of ONNX
+    invalid,  ///< the file breaks a rule of ONNX
+    ended     ///< the other program's process ended over it
   };
   Kind kind = Kind::ran;
   std::string text;  ///< why not

@@ -87,6 +87,23 @@ TEST_CASE("heads that follow the batch share keys of one", "[save]") {
   check_batches(f, {eval_of(randn({6, 5, 8})), eval_of(randn({2, 7, 8}))}, {}, false);
 }
 
+TEST_CASE("norms over the batch are those of each batch", "[save]") {
+  const Tensor x = eval_of(randn({4, 3, 2})), other = eval_of(randn({6, 3, 2}));
+  check_batches([](In in) -> Out { return {layer_norm(reshape(in[0], {in[0].numel()}), 1, {}, {})}; }, {x}, {other}, true);
+  check_batches([](In in) -> Out { return {group_norm(unsqueeze(in[0], 0), 1, {}, {})}; }, {x}, {other}, true);
+  const auto channels = [](In in) -> Out {
+    const Tensor y = unsqueeze(in[0], 0), sums = sum(in[0], {1, 2});
+    return {batch_norm_inference(y, sums, square(sums), {}, {})};
+  };
+  check_batches(channels, {x}, {other}, true);
+}
+
+TEST_CASE("a kernel that follows the batch is saved for the examples'", "[save]") {
+  const Tensor line = eval_of(randn({3, 1, 12}));
+  const auto f = [line](In in) -> Out { return {conv1d(line, reshape(in[0], {1, 1, in[0].size(0)}))}; };
+  check_batches(f, {eval_of(randn({4}))}, {}, false);
+}
+
 TEST_CASE("slices and rolls over the batch are those of each batch", "[save]") {
   const auto steps = [](In in) -> Out {
     const Tensor flat = reshape(in[0], {in[0].size(0) * 2});

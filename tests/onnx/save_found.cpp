@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "tests/onnx/one_node.h"
 #include "tests/onnx/save_checks.h"
 
 using namespace clnet;
@@ -113,4 +114,21 @@ TEST_CASE("a saved loss or histogram has no index outside", "[save]") {
   check_again([](const auto& in) { return Out{histc(in[0], 4, -1, 1)}; }, {counted({3, 5})}, 0);
   const Tensor targets = Tensor::from({1, 0, -1, 2, -1, 0}, {2, 3});
   check_again([](const auto& in) { return Out{multilabel_margin_loss(in[0], in[1])}; }, {counted({2, 3}), targets});
+}
+
+TEST_CASE("sign() of a NaN is 0 and ONNX's Sign of it NaN, saved or loaded", "[save]") {
+  const auto values = [](Dtype dtype) { return cast(Tensor::from<float>({NAN, -NAN, -2, 0, 3, INFINITY}, {1, 6}), dtype); };
+  for (const auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
+    check_again([](const auto& in) { return Out{sign(in[0])}; }, {values(dtype)}, 0);
+  const Tensor x = values(Dtype::f32);
+  CHECK(sign(x).to_vector<float>() == std::vector<float>{0, 0, -1, 0, 1, 1});
+  auto loaded = one_node("Sign", 1);
+  const auto signs = Tensor::from<float>({NAN, NAN, -1, 0, 1, 1}, {1, 6});
+  CHECK(difference(loaded(x), signs) == 0);
+  // As one node again, however often.
+  const Folder folder;
+  onnx::save(loaded, {x}, folder / "m.onnx");
+  auto again = onnx::load(folder / "m.onnx");
+  CHECK(again.operators() == loaded.operators());
+  CHECK(difference(again(x), signs) == 0);
 }

@@ -84,6 +84,11 @@ TEST_CASE("a saved program is judged by what the graph means") {
   CHECK(check_saved(program, options).refused == "lacks Tanh");
   options.runner = [](const fs::path&, bool) { return Answer{Answer::Kind::invalid, "a cycle"}; };
   CHECK(check_saved(program, options).fault == "invalid: a cycle");
+  // One without optimizations is no comfort.
+  options.runner = [](const fs::path&, bool plain) {
+    return Answer{plain ? Answer::Kind::ran : Answer::Kind::ended, "another, by SIGABRT"};
+  };
+  CHECK(check_saved(program, options).fault == "ended: another, by SIGABRT");
 }
 
 TEST_CASE("steps that save() refuses become leaves") {

@@ -1,11 +1,13 @@
 #include "lib/ops/attention/attention.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "lib/graph/node.h"
 #include "tests/cases/attention/attention.h"
 #include "tests/ops/check.h"
+#include "tests/ops/each_solver.h"
 #include "tests/support/memory_limit.h"
 
 using namespace clnet;
@@ -45,6 +47,25 @@ TEST_CASE("a query that may look at nothing gets 0 and no gradient") {
     CHECK(g[0].to_vector<float>() == std::vector<float>(6, 0));
     CHECK(g[1].to_vector<float>() == std::vector<float>(4, 0));
     CHECK(g[2].to_vector<float>() == std::vector<float>{1, 1});
+  }
+}
+
+TEST_CASE("a query of NaN gives NaN, unless it may look at nothing") {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor rows = Tensor::from({nan, 1.0F, 2.0F, -1.0F, nan, nan}, {1, 1, 3, 2});
+  const Tensor k = rand({1, 1, 5, 2}), v = rand({1, 1, 5, 3});
+  const Tensor mask = Tensor::from_bytes("\1\1\1\1\1\1\1\1\1\1\0\0\0\0\0", 15, {{3, 5}, Dtype::boolean});
+  for (bool masked : {false, true}) {
+    const auto seen = to_array(mask);
+    reference::AttentionTerms terms{.scale = 1 / std::sqrt(2.0), .mask = masked ? &seen : nullptr, .bool_mask = true};
+    const auto want = reference::attention(to_array(rows), to_array(k), to_array(v), terms);
+    CHECK(std::isnan(want[0]));
+    CHECK(std::isnan(want[6]) == !masked);
+    const AttentionOptions options{.mask = masked ? mask : Tensor{}};
+    compare("in several", to_array(ops::composed_attention(ops::checked_attention(rows, k, v, options))), want, 1e-5);
+    with_each_solver(
+        "attention", [&] { eval({streamed(k, k, v, {})}); },
+        [&] { compare("in one", to_array(streamed(rows, k, v, options)), want, 1e-5); });
   }
 }
 

@@ -29,6 +29,7 @@ inline Array attention_weights(const Array& q, const Array& k, const AttentionTe
     const auto key_head = batch * key_heads + head / (heads / key_heads);
     std::vector<double> scores(static_cast<std::size_t>(keys));
     double most = -INFINITY, sum = 0;
+    bool sees = false;
     for (std::int64_t j = 0; j < keys; ++j) {
       double score = 0;
       for (std::int64_t d = 0; d < width; ++d) score += q[row * width + d] * k[(key_head * keys + j) * width + d];
@@ -50,9 +51,10 @@ inline Array attention_weights(const Array& q, const Array& k, const AttentionTe
       }
       scores[static_cast<std::size_t>(j)] = score;
       most = std::max(most, score);
+      sees = sees || score != -INFINITY;  // NaN, too, which is no maximum
     }
     if (sums) (*sums)[row] = INFINITY;
-    if (most == -INFINITY) continue;  // it may look at nothing
+    if (!sees) continue;  // it may look at nothing
     for (double score : scores) sum += std::exp(score - most);
     if (sums) (*sums)[row] = most + std::log(sum);
     for (std::int64_t j = 0; j < keys; ++j) weights[row * keys + j] = std::exp(scores[static_cast<std::size_t>(j)] - most) / sum;
