@@ -257,6 +257,7 @@ int run(const TrainOptions& o) {
   fit.early_stopping = o.early_stopping;
   fit.group = ranks;
   fit.exchanged = o.exchange == "bf16" ? Dtype::bf16 : Dtype::f32;
+  fit.shard_optimizer = o.shard_optimizer;
   for (const auto& name : o.metrics) fit.metrics.push_back(metrics::make(name, sets.classes));
   std::optional<optim::EMA> average;
   if (o.ema) fit.hooks.push_back(train::ema(average.emplace(*model, *o.ema)));

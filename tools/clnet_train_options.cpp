@@ -262,6 +262,9 @@ void define(CLI::App& app, TrainOptions& o) {
       ->excludes("--device");
   option(group, "--exchange", o.exchange, "DTYPE", "under mpirun: ranks add gradients as f32, or as bf16 in half the bytes")
       ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_flag("--shard-optimizer", o.shard_optimizer,
+               "under mpirun: each rank keeps the optimizer's states for its part of the weights; same numbers, less memory")
+      ->group(group);
   for (const char* name : {"--image-size",
                            "--augment",
                            "--workers",

@@ -176,6 +176,9 @@ struct FitOptions {
   /// and has the functions below called, and hooks that only observe. The optimizer's gradient function is fit()'s meanwhile.
   std::optional<dist::Group> group = std::nullopt;
   Dtype exchanged = Dtype::f32;  ///< bf16: ranks exchange gradients in half the bytes, rounded
+  /// Each rank keeps the states of its part of the parameters, as Optimizer::shard(), also when fit() has returned. The numbers
+  /// are those without it, to the bit. Checkpoints hold all states. Without a group, or with one rank, it changes nothing.
+  bool shard_optimizer = false;
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none

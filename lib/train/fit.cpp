@@ -107,6 +107,8 @@ class Fit {
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) resume();
     require_equal_ranks();
+    // When the states are a checkpoint's: they are whole on each rank.
+    if (options_.shard_optimizer && job_.several()) optimizer_.shard(*options_.group);
     const SharedGradients shared(*this);
     show_position();
     hooks_.before(&Hook::before_training);
@@ -161,6 +163,7 @@ class Fit {
                         {"data", dataset_.fingerprint()},
                         {"augmentation", augmentation_text(options_.augmentation)},
                         {"hooks", hooks_.names()},
+                        {"sharded optimizer", options_.shard_optimizer || optimizer_.shards() > 1 ? "yes" : "no"},
                         {"steps already made", std::to_string(at_.steps)}},
                        model_);
   }
@@ -217,6 +220,8 @@ class Fit {
     require(!o.validation || o.validation->get().size() != 0, "the validation dataset is empty");
     require(o.exchanged == Dtype::f32 || o.exchanged == Dtype::bf16,
             fmt::format("gradients are exchanged as f32 or bf16, not {}", to_string(o.exchanged)));
+    require(o.optimizer.shards() == 1 || (o.group && o.group->size() == o.optimizer.shards()),
+            fmt::format("the optimizer's states are sharded over {} ranks, and the group is not theirs", o.optimizer.shards()));
     require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
     require(!o.checkpoint.empty() || (o.checkpoint_steps == 0 && !o.resume),
             "checkpoint_steps and resume need a checkpoint folder");
@@ -283,7 +288,10 @@ class Fit {
     hooks_.before(&Hook::before_checkpoint);
     job_.share_buffers(model_);
     job_.collect(metrics_);
-    if (!job_.writes()) return;
+    if (!job_.writes()) {
+      if (optimizer_.shards() > 1) (void)optimizer_.state_dict();  // rank 0 asks for it, too
+      return;
+    }
     if (options_.before_checkpoint) options_.before_checkpoint();
     checkpoint_->save(at_, model_, optimizer_);
   }
