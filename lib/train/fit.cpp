@@ -243,6 +243,7 @@ class Fit {
     // Rank 0 has the sums of all.
     if (!job_.writes())
       for (auto& metric : metrics_) metric.reset();
+    job_.begin_sums(optimizer_);
     if (!is_stream_ || at_.epoch_steps == 0 || at_.stream_state) return;
     logging::print(
         logging::Level::warning,
@@ -288,6 +289,7 @@ class Fit {
     hooks_.before(&Hook::before_checkpoint);
     job_.share_buffers(model_);
     job_.collect(metrics_);
+    if (run_.accumulate) job_.collect(optimizer_);
     if (!job_.writes()) {
       if (optimizer_.shards() > 1) (void)optimizer_.state_dict();  // rank 0 asks for it, too
       return;

@@ -55,7 +55,7 @@ gone=$(sed -n 's/^ends at //p' "$log")
 [ -z "$gone" ] || [ $((began + took - gone)) -le $((CLNET_DIST_TIMEOUT + 2)) ] || fail "it ended $((began + took - gone)) s after the rank"
 [ "$took" -lt "$seconds" ] || fail "it did not end within $seconds s"
 case $way in
-  collectives | cold | own-mpi | tensors | training | batch-norm | resume | shard | shard-*)
+  collectives | cold | own-mpi | tensors | training | batch-norm | resume | resume-sums | shard | shard-*)
     [ "$status" = 0 ] || fail "expected 0"
     lines "$ranks" '^rank [0-9]+: ok$'
     ;;

@@ -221,6 +221,27 @@ void resume(const Group& world) {
   require(resumed.weights == whole.weights, "a resumed training has the same bits");
 }
 
+/// What was stopped between the batches of a sum goes on with the sums of all ranks: within rounding, as they are added earlier.
+void resume_sums(const Group& world) {
+  const auto folder = fs::temp_directory_path() / ("clnet-dist-" + mark);
+  const auto summed = [&](std::int64_t steps, bool sharded, bool resumed) {
+    return trained(
+        world, 1,
+        {.steps = steps, .hooks = {train::accumulation(2)}, .shard_optimizer = sharded, .checkpoint = folder, .resume = resumed});
+  };
+  const auto whole = trained(world, 1, {.steps = 13, .hooks = {train::accumulation(2)}});
+  std::vector<double> sum{0};
+  for (const bool sharded : {false, true}) {
+    (void)summed(6, sharded, false);
+    dist::all_reduce(sum, world);
+    const auto resumed = summed(13, sharded, true);
+    dist::all_reduce(sum, world);
+    for (std::size_t i = 0; i < whole.weights.size(); ++i)
+      require_near(resumed.weights[i], whole.weights[i], 2e-5, "resumed sums");
+  }
+  if (world.rank() == 0) fs::remove_all(folder);
+}
+
 /// A layer for each rule, of which several are added up.
 struct Layers : nn::Module {
   std::vector<nn::Linear> layers;
