@@ -20,6 +20,7 @@
 #include "lib/train/interrupt.h"
 #include "lib/train/job.h"
 #include "lib/train/progress.h"
+#include "lib/train/scatter.h"
 
 namespace clnet::train {
 
@@ -113,7 +114,7 @@ class Fit {
     show_position();
     hooks_.before(&Hook::before_training);
     if (options_.on_start && job_.writes()) options_.on_start(at_.steps, at_.epochs);
-    const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset_);
+    const auto* arrays = dynamic_cast<const data::ArrayDataset*>(held(dataset_));
     const bool is_text = arrays && arrays->is_text();
     Progress progress(options_.progress && job_.writes(), planned_epochs(), planned_steps(),
                       is_text ? Unit{"characters", arrays->sample_shape[0]} : Unit{arrays ? "images" : "samples", 1});
@@ -388,20 +389,21 @@ class Fit {
   bool steps() {
     ended_ = false;
     if (enough_steps()) return true;
-    for (const data::Batch& batch : data::batches(dataset_, {.batch_size = options_.batch_size,
-                                                            .shuffle = shuffle(),
-                                                            .seed = options_.seed,
-                                                            .epoch = static_cast<std::uint64_t>(at_.epochs),
-                                                            .start = at_.epoch_steps,
-                                                            .augmentation = options_.augmentation,
-                                                            .workers = options_.workers,
-                                                            .prefetch = options_.prefetch,
-                                                            .collate = options_.collate,
-                                                            .length = options_.length,
-                                                            .sampler = options_.sampler,
-                                                            .stream_state = at_.stream_state,
-                                                            .share = job_.share()})) {
-      step(batch);
+    BatchSource batches(dataset_, {.batch_size = options_.batch_size,
+                                   .shuffle = shuffle(),
+                                   .seed = options_.seed,
+                                   .epoch = static_cast<std::uint64_t>(at_.epochs),
+                                   .start = at_.epoch_steps,
+                                   .augmentation = options_.augmentation,
+                                   .workers = options_.workers,
+                                   .prefetch = options_.prefetch,
+                                   .collate = options_.collate,
+                                   .length = options_.length,
+                                   .sampler = options_.sampler,
+                                   .stream_state = at_.stream_state,
+                                   .share = job_.share()});
+    while (const auto batch = batches.next()) {
+      step(*batch);
       const bool enough = enough_steps();
       const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
       // Several ranks read at the same steps, and so stop at the same step.
@@ -579,7 +581,14 @@ class Fit {
 }  // namespace
 
 FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options) {
-  return Fit(model, dataset, options).run();
+  if (!options.scatter_data || !options.group || options.group->size() == 1) return Fit(model, dataset, options).run();
+  const auto& group = *options.group;
+  require_equal_validation(group, options.validation.has_value());
+  const Scattered train(dataset, group, true);
+  auto all = options;
+  std::optional<Scattered> validation;
+  if (options.validation) all.validation = validation.emplace(*options.validation, group, false);
+  return Fit(model, train, all).run();
 }
 
 }  // namespace clnet::train

@@ -448,6 +448,108 @@ void shard_resume(const Group& world) {
     for (const auto* name : {"sharded", "whole", "again"}) fs::remove_all(folder(name));
 }
 
+/// Samples that rank 0 alone has.
+const data::Dataset& of_first(const Group& world, const data::Dataset& set) {
+  static const data::ArrayDataset nothing;
+  return world.rank() == 0 ? set : nothing;
+}
+
+/// Samples of a class of one's own, or a stream of them. One of them may be unreadable.
+struct Numbers : data::Dataset {
+  std::int64_t count;
+  bool is_stream;
+  std::int64_t unreadable;
+
+  explicit Numbers(std::int64_t number, bool as_stream = false, std::int64_t fails = -1)
+      : count(number), is_stream(as_stream), unreadable(fails) {}
+  std::int64_t size() const override { return is_stream ? unknown : count; }
+  data::Example get(std::int64_t index, std::uint64_t) const override {
+    if (index == unreadable) throw FileError("/data/40.png: cannot be read");
+    return {data::Array(numbers(static_cast<int>(index), 12), {12}, "sample"),
+            data::Array(static_cast<std::int32_t>(index % 3), "class")};
+  }
+  struct Pass : data::Stream {
+    const Numbers& of;
+    std::int64_t at = 0;
+    explicit Pass(const Numbers& set) : of(set) {}
+    std::optional<data::Example> next() override { return at == of.count ? std::nullopt : std::optional(of.get(at++, 0)); }
+  };
+  std::unique_ptr<data::Stream> iterate(std::uint64_t) const override { return std::make_unique<Pass>(*this); }
+};
+
+/// The numbers of a training with validation, and of an evaluation.
+std::vector<double> scattered(const Group& world, const data::Dataset& set, const data::Dataset& test, train::FitOptions options,
+                              bool scatters) {
+  manual_seed(11);
+  Net model;
+  options.steps = 12;
+  options.batch_size = 16;
+  options.optimizer = optim::Adam(model, 0.02);
+  options.validation = scatters ? of_first(world, test) : test;
+  options.metrics = {metrics::Accuracy()};
+  options.seed = 5;
+  options.group = world;
+  options.scatter_data = scatters;
+  options.progress = false;
+  std::vector<double> all;
+  options.on_step = [&](std::int64_t, double loss) { all.push_back(loss); };
+  const auto result = train::fit(model, scatters ? of_first(world, set) : set, options);
+  for (const auto& epoch : result.epochs)
+    for (const double value : {epoch.train_loss, epoch.validation->loss, epoch.validation->accuracy, epoch.metrics[0].value})
+      all.push_back(value);
+  for (const auto& [name, parameter] : model.parameters())
+    for (const auto value : parameter.value().to_vector<float>()) all.push_back(static_cast<double>(value));
+  const auto found = train::evaluate(model, scatters ? of_first(world, test) : test,
+                                     {.batch_size = 16, .group = world, .scatter_data = scatters});
+  all.push_back(found.loss);
+  all.push_back(found.accuracy);
+  return all;
+}
+
+/// Ranks without the data have the bits of those that read it.
+void scatter(const Group& world) {
+  const auto require_equal = [&](const data::Dataset& set, const data::Dataset& test, const train::FitOptions& options,
+                                 const std::string& what) {
+    require(scattered(world, set, test, options, true) == scattered(world, set, test, options, false), what + ": the same bits");
+  };
+  const auto one = samples(1), several = samples(4);
+  require_equal(one, one, {}, "arrays");
+  require_equal(several, several, {}, "several labels, of which some do not count");
+  train::FitOptions changed;
+  changed.augmentation.change = [](const data::Sample& sample) { sample.values[0] += static_cast<float>(sample.random % 7); };
+  require_equal(one, one, changed, "augmented");
+  require_equal(Numbers(70), Numbers(33), {.workers = 3}, "samples of one's own");
+  require_equal(Numbers(70, true), Numbers(33, true), {}, "a stream");
+}
+
+/// A checkpoint of ranks without the data goes on with the same bits.
+void scatter_resume(const Group& world) {
+  const auto folder = fs::temp_directory_path() / ("clnet-dist-" + mark);
+  const auto set = samples(1);
+  const auto weights = [&](train::FitOptions options) {
+    manual_seed(11);
+    Net model;
+    options.batch_size = 16;
+    options.optimizer = optim::Adam(model, 0.02);
+    options.group = world;
+    options.progress = false;
+    train::fit(model, options.scatter_data ? of_first(world, set) : set, options);
+    std::vector<std::vector<float>> all;
+    for (const auto& [name, parameter] : model.parameters()) all.push_back(parameter.value().to_vector<float>());
+    std::vector<double> sum{0};
+    dist::all_reduce(sum, world);
+    return all;
+  };
+  const auto whole = weights({.steps = 12});
+  (void)weights({.steps = 7, .scatter_data = true, .checkpoint = folder});
+  const auto resumed = weights({.steps = 12, .scatter_data = true, .checkpoint = folder, .resume = true});
+  if (world.rank() == 0) fs::remove_all(folder);
+  require(resumed == whole, "a resumed training has the same bits");
+}
+
+/// What rank 0 cannot read ends all ranks, each with that line.
+void scatter_fails(const Group& world) { (void)scattered(world, Numbers(70, false, 40), Numbers(33), {}, true); }
+
 /// A rank that begins with other weights is told of before the first step.
 void unlike_models(const Group& world) {
   manual_seed(static_cast<std::uint64_t>(world.rank()));
@@ -456,12 +558,19 @@ void unlike_models(const Group& world) {
   train::fit(model, samples(1), {.steps = 2, .optimizer = adam, .group = world, .progress = false});
 }
 
-const std::map<std::string, std::function<void(const Group&)>> ways{
-    {"tensors", tensors},           {"training", training},
-    {"batch-norm", batch_norm},     {"resume", resume},
-    {"resume-sums", resume_sums},   {"shard", shard},
-    {"shard-memory", shard_memory}, {"shard-loop", shard_loop},
-    {"shard-resume", shard_resume}, {"unlike-models", unlike_models}};
+const std::map<std::string, std::function<void(const Group&)>> ways{{"tensors", tensors},
+                                                                    {"training", training},
+                                                                    {"batch-norm", batch_norm},
+                                                                    {"resume", resume},
+                                                                    {"resume-sums", resume_sums},
+                                                                    {"shard", shard},
+                                                                    {"shard-memory", shard_memory},
+                                                                    {"shard-loop", shard_loop},
+                                                                    {"shard-resume", shard_resume},
+                                                                    {"scatter", scatter},
+                                                                    {"scatter-resume", scatter_resume},
+                                                                    {"scatter-fails", scatter_fails},
+                                                                    {"unlike-models", unlike_models}};
 
 }  // namespace
 
