@@ -247,9 +247,10 @@ struct Optimizer::Impl {
   /// The new values of a step with their targets, and the parameters that move.
   struct Update {
     std::vector<std::pair<nn::Parameter, Tensor>> values;
-    std::vector<bool> moves;     ///< by member
-    std::vector<Tensor> spared;  ///< new values of Member::spared
-    Tensor sent;                 ///< sharded: to be evaluated along, as others wait for this rank's values
+    std::vector<bool> moves;                            ///< by member
+    std::vector<Tensor> spared;                         ///< new values of Member::spared
+    std::vector<std::pair<int, nn::Parameter>> shared;  ///< sharded: those that move, with their owners
+    std::vector<Tensor> readers;                        ///< sharded: to be evaluated along
   };
 
   /// Parameters with an undefined gradient do not change.
@@ -281,7 +282,6 @@ struct Optimizer::Impl {
     // Rules count the steps that a parameter has made. So parameters are updated together that share the group, the device and
     // that count.
     std::vector<std::vector<std::size_t>> alike;
-    std::vector<Tensor> computed(moved.size());
     for (std::size_t i = 0; i < moved.size(); ++i) {
       if (!keeps(*moved[i])) continue;
       const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& together) {
@@ -310,17 +310,20 @@ struct Optimizer::Impl {
         const auto& member = *moved[together[i]];
         require_result(rule, member.name, items[i], results[i]);
         if (scaling && !dynamic_cast<const NativeRule*>(&rule)) keep_unless(step.finite, items[i], results[i]);
-        computed[together[i]] = results[i].parameter;
         result.values.emplace_back(member.parameter, std::move(results[i].parameter));
         for (std::size_t k = 0; k < member.state.size(); ++k)
           result.values.emplace_back(member.state[k], std::move(results[i].states[k]));
       }
     }
     if (sharding) {
-      std::vector<Sharding::Moved> parts;
-      for (std::size_t i = 0; i < moved.size(); ++i)
-        parts.push_back({moved[i]->owner, moved[i]->parameter, computed[i], gradients[i], devices[i].get()});
-      result.sent = sharding->take_others(name, parts, result.values);
+      std::vector<nn::Parameter> others;
+      for (const auto* member : moved) {
+        result.shared.emplace_back(member->owner, member->parameter);
+        if (!keeps(*member)) others.push_back(member->parameter);
+      }
+      result.readers = Sharding::readers_of(others);
+      // Gradients may be sums over ranks, which one that steps nothing adds up, too.
+      if (!moved.empty() && others.size() == moved.size()) result.readers.push_back(gradients[0]);
     }
     return result;
   }
@@ -390,7 +393,7 @@ struct Optimizer::Impl {
     }
     for (const auto& tensor : update.spared)
       if (tensor.defined()) more.push_back(tensor);
-    if (update.sent.defined()) more.push_back(update.sent);
+    more.insert(more.end(), update.readers.begin(), update.readers.end());
     {
       std::vector<std::shared_ptr<const Slot>> states;
       for (std::size_t i = 0; i < members.size(); ++i)
@@ -408,6 +411,7 @@ struct Optimizer::Impl {
     keep_spared(update.spared, [](const Tensor& tensor) { return tensor.detach(); });
     if (clear)
       for (auto& member : members) member.sum.reset();
+    if (sharding) sharding->exchange(update.shared);
   }
 
   Group& group(std::size_t which) {

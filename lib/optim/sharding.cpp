@@ -1,13 +1,19 @@
 #include "lib/optim/sharding.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <map>
+#include <memory>
 #include <numeric>
 
+#include "clnet/device.h"
 #include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/cl/context.h"
 #include "lib/dist/owners.h"
+#include "lib/exec/collect/copy.h"
+#include "lib/exec/upload.h"
 
 namespace clnet::optim {
 
@@ -25,27 +31,37 @@ std::vector<int> Sharding::deal(const std::vector<std::int64_t>& bytes) {
   return owners;
 }
 
-Tensor Sharding::take_others(std::string_view optimizer, const std::vector<Moved>& moved,
-                             std::vector<std::pair<nn::Parameter, Tensor>>& values) const {
-  std::vector<dist::Owned> shared;
-  std::vector<const Moved*> of;
-  const ocl::Context* device = nullptr;
-  Tensor least;
-  for (const auto& one : moved) {
-    if (one.owner == everyone) continue;
-    if (device && one.device && device != one.device)
-      throw Error(fmt::format("{}: states that are sharded over ranks need all parameters on one device", optimizer));
-    if (one.device) device = one.device;
-    shared.push_back({one.owner, keeps(one.owner) ? one.computed : one.parameter.value()});
-    of.push_back(&one);
-    if (!least.defined() || one.gradient.numel() < least.numel()) least = one.gradient;
+std::vector<Tensor> Sharding::readers_of(const std::vector<nn::Parameter>& others) {
+  std::map<std::shared_ptr<ocl::Context>, std::vector<Tensor>> firsts;  // by device
+  for (const auto& parameter : others) {
+    const Tensor value = parameter;
+    firsts[exec::device_of_graph(value)].push_back(cast(slice(flatten(value, 0), 0, 0, 1), Dtype::f32));
   }
-  if (shared.empty()) return {};
-  // Behind the gradients' collective, on a rank that computes nothing of its own, too.
-  auto taken = dist::from_owners(shared, least, group_);
-  for (std::size_t i = 0; i < of.size(); ++i)
-    if (!keeps(of[i]->owner)) values.emplace_back(of[i]->parameter, std::move(taken.values[i]));
-  return taken.sent;
+  std::vector<Tensor> readers;
+  for (const auto& [device, together] : firsts) readers.push_back(concat(together, 0));
+  return readers;
+}
+
+void Sharding::exchange(const std::vector<std::pair<int, nn::Parameter>>& moved) const {
+  std::vector<dist::Owned> values;
+  for (const auto& [owner, parameter] : moved) {
+    if (owner == everyone) continue;
+    const auto bytes = static_cast<std::size_t>(parameter.value().spec().bytes());
+    const auto read = [parameter, bytes](std::byte* to) { parameter.value().to_bytes(to, bytes); };
+    const auto write = [target = nn::Parameter(parameter), bytes](const std::byte* from) mutable {
+      const auto spec = target.value().spec();
+      const auto device = exec::device_of_graph(target.value());
+      Tensor value;
+      try {
+        if (device) value = exec::upload(spec, device_with(device), [&](void* to) { std::memcpy(to, from, bytes); });
+      } catch (const Error&) {
+        value = {};  // from the host later, where that fails as any other upload
+      }
+      target.set(value.defined() ? value : Tensor::from_bytes(from, bytes, spec));
+    };
+    values.push_back({owner, bytes, read, write});
+  }
+  dist::from_owners(values, group_);
 }
 
 Tensor Sharding::to_first(int owner, const Spec& spec, const Tensor& value) const {

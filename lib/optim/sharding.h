@@ -2,14 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "clnet/dist.h"
 #include "clnet/nn/parameter.h"
 #include "clnet/tensor.h"
-#include "lib/exec/collect/copy.h"
 
 namespace clnet::optim {
 
@@ -24,17 +22,12 @@ class Sharding {
 
   /// An owner for each, from the bytes of its states: the largest first, each to the rank that has the least.
   std::vector<int> deal(const std::vector<std::int64_t>& bytes);
-  /// A parameter in a step, on a device or, null, on none yet.
-  struct Moved {
-    int owner;
-    nn::Parameter parameter;
-    Tensor computed, gradient;  ///< `computed`: the new value, where this rank keeps the states
-    const ocl::Context* device;
-  };
-  /// Adds the new values of parameters whose states other ranks keep. Returns what is to be evaluated along, as other ranks wait
-  /// for this one's values, or nothing. Throws Error, for this optimizer, where parameters are on several devices.
-  Tensor take_others(std::string_view optimizer, const std::vector<Moved>& moved,
-                     std::vector<std::pair<nn::Parameter, Tensor>>& values) const;
+  /// What a step evaluates along, so that the parameters count as values that change, as they do on their owners: a parameter
+  /// that nothing but the model reads would get the solvers of one that stays, and other bits.
+  static std::vector<Tensor> readers_of(const std::vector<nn::Parameter>& others);
+  /// Sets parameters to their owners' values. All ranks call it, behind the evaluation of a step, so that states are updated in
+  /// place. Throws RankLost.
+  void exchange(const std::vector<std::pair<int, nn::Parameter>>& moved) const;
   /// A state on its way to rank 0: its value there, in host memory, and on its owner; else undefined. All ranks call it.
   Tensor to_first(int owner, const Spec& spec, const Tensor& value) const;
 

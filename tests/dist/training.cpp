@@ -407,6 +407,19 @@ void shard_loop(const Group& world) {
     return all;
   };
   require(weights(true) == weights(false), "the bits of a loop of one's own");
+
+  // All ranks but one keep nothing.
+  const auto of_one = [&](bool sharded) {
+    manual_seed(11);
+    nn::Linear model(12, 3, {.bias = false});
+    optim::Adam adam(model, 0.02);
+    train::add_gradients(adam, world);
+    if (sharded) adam.shard(world);
+    require(!sharded || (adam.state_bytes() > 0) == (world.rank() == 0), "one rank keeps the only states");
+    for (int step = 0; step < 3; ++step) adam.step(mean(square(model(Tensor::from(numbers(step + world.rank(), 24), {2, 12})))));
+    return model.parameters()[0].second.value().to_vector<float>();
+  };
+  require(of_one(true) == of_one(false), "the bits of one parameter");
 }
 
 /// A checkpoint of sharded states is that of whole ones, and goes on with any number of ranks, sharded or not.
@@ -438,6 +451,28 @@ void shard_resume(const Group& world) {
   require(resumed(world, "again", true) == whole.weights, "resumed sharded: the same bits");
   require(resumed(world, "sharded", false) == whole.weights, "resumed whole: the same bits");
   require(resumed(world, "whole", true) == whole.weights, "a whole one resumed sharded: the same bits");
+  // An optimizer that is sharded already goes on, and takes its part of a checkpoint.
+  const auto twice = [&](bool sharded) {
+    manual_seed(11);
+    Net model;
+    optim::Adam adam(model, 0.02);
+    for (const std::int64_t steps : {7, 7, 13}) {
+      train::fit(model, samples(1),
+                 {.steps = steps,
+                  .batch_size = 16,
+                  .optimizer = adam,
+                  .group = world,
+                  .shard_optimizer = sharded,
+                  .checkpoint = folder(sharded ? "twice" : "twice-whole"),
+                  .resume = true,
+                  .progress = false});
+      wait();
+    }
+    std::vector<std::vector<float>> all;
+    for (const auto& [name, parameter] : model.parameters()) all.push_back(parameter.value().to_vector<float>());
+    return all;
+  };
+  require(twice(true) == twice(false), "a second fit() with the same optimizer");
   for (const auto& other : {resumed(half, of_half, true), resumed(std::nullopt, alone, true)})
     for (std::size_t i = 0; i < other.size(); ++i)
       require_near(other[i], whole.weights[i], 2e-5, "resumed on fewer ranks: a weight");
@@ -445,7 +480,7 @@ void shard_resume(const Group& world) {
   if (half.rank() == 0) fs::remove_all(folder(of_half));
   fs::remove_all(folder(alone));
   if (world.rank() == 0)
-    for (const auto* name : {"sharded", "whole", "again"}) fs::remove_all(folder(name));
+    for (const auto* name : {"sharded", "whole", "again", "twice", "twice-whole"}) fs::remove_all(folder(name));
 }
 
 /// Samples that rank 0 alone has.

@@ -108,7 +108,7 @@ class CLNET_API Optimizer {
   /// optimizers of equal parameters, options, states and gradients, then make each step together, and call state_dict() together.
   /// Values are those without it, to the bit, unless update_all() of a Rule of the caller's own lets parameters change one
   /// another. A group of one rank changes nothing, nor does a second call with the same group. Throws Error for another group,
-  /// and within a step. Steps throw Error for parameters on several devices.
+  /// and within a step.
   void shard(const dist::Group& group);
   /// The ranks that states are dealt out to; 1: it is not sharded.
   int shards() const;
