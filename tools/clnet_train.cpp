@@ -215,7 +215,7 @@ int run(const TrainOptions& o) {
   std::shared_ptr<tools::OnnxClassifier> classifier;
   manual_seed(o.seed);
   if (!o.file.empty()) classifier = std::make_shared<tools::OnnxClassifier>(o);
-  const auto sets = classifier ? tools::load_data(o, classifier->image()) : tools::load_data(o);
+  const auto sets = tools::load_data(o, ranks, classifier ? classifier->image() : Shape{0, 0, 0});
   if (!sets.class_names.empty() && writes) require_writable("--sheet", o.sheet);
   const auto& alphabet = sets.alphabet;
   if (!alphabet.empty()) tools::prompt_of(o, alphabet);  // tells of a wrong one before training
@@ -257,6 +257,8 @@ int run(const TrainOptions& o) {
   fit.early_stopping = o.early_stopping;
   fit.group = ranks;
   fit.exchanged = o.exchange == "bf16" ? Dtype::bf16 : Dtype::f32;
+  fit.shard_optimizer = o.shard_optimizer;
+  fit.scatter_data = o.scatter_data;
   for (const auto& name : o.metrics) fit.metrics.push_back(metrics::make(name, sets.classes));
   std::optional<optim::EMA> average;
   if (o.ema) fit.hooks.push_back(train::ema(average.emplace(*model, *o.ema)));

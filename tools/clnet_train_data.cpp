@@ -12,6 +12,7 @@
 
 #include "clnet/error.h"
 #include "clnet/models.h"
+#include "lib/train/packing.h"
 
 namespace clnet::tools {
 
@@ -23,6 +24,16 @@ namespace {
 constexpr double test_share = 0.2;
 /// Enough for mean and deviation of each channel.
 constexpr std::int64_t most_measured = 1000;
+
+/// Samples that another rank has.
+class Elsewhere : public data::Dataset {
+ public:
+  explicit Elsewhere(std::int64_t size) : size_(size) {}
+  std::int64_t size() const override { return size_; }
+
+ private:
+  std::int64_t size_;
+};
 
 data::ArrayDataset load_set(const std::string& name, data::Split split) {
   if (name == "fashion-mnist") return data::fashion_mnist(split);
@@ -155,6 +166,33 @@ TrainData load_data(const TrainOptions& o, const Shape& image) {
     test.std = train.std;
   }
   return in_memory(std::move(train), std::move(test), o);
+}
+
+TrainData load_data(const TrainOptions& o, const dist::Group& ranks, const Shape& image) {
+  if (!o.scatter_data || ranks.size() == 1) return load_data(o, image);
+  TrainData data;
+  const auto facts = train::from_first(ranks, [&] {
+    data = load_data(o, image);
+    train::Packer packer;
+    packer.text(data.name);
+    packer.shape(data.sample_shape);
+    for (const auto number : {data.classes, data.train->size(), data.test->size()}) packer.number(number);
+    packer.text(data.alphabet);
+    packer.number(static_cast<std::int64_t>(data.class_names.size()));
+    for (const auto& name : data.class_names) packer.text(name);
+    return packer.take();
+  });
+  if (data.train) return data;
+  train::Unpacker unpacker(facts);
+  data.name = unpacker.text();
+  data.sample_shape = unpacker.shape();
+  data.classes = unpacker.number();
+  data.train = std::make_unique<Elsewhere>(unpacker.number());
+  data.test = std::make_unique<Elsewhere>(unpacker.number());
+  data.alphabet = unpacker.text();
+  data.class_names.resize(static_cast<std::size_t>(unpacker.number()));
+  for (auto& name : data.class_names) name = unpacker.text();
+  return data;
 }
 
 }  // namespace clnet::tools

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clnet/data.h"
+#include "clnet/dist.h"
 #include "tools/clnet_train_options.h"
 #include "tools/image_notes.h"
 
@@ -28,6 +29,10 @@ struct TrainData {
   const char* held_out() const { return is_text() ? "validation" : "test"; }
   std::int64_t per_sample() const { return is_text() ? sample_shape[0] : 1; }
 };
+
+/// The same under --scatter-data: rank 0 alone has the samples, and the others their number. All ranks call it, and throw what
+/// rank 0 throws.
+TrainData load_data(const TrainOptions& options, const dist::Group& ranks, const Shape& image);
 
 /// What --data names. Image files become `image`, {channels, height, width}, where its extents are not 0. Throws FileError.
 TrainData load_data(const TrainOptions& options, const Shape& image = {0, 0, 0});

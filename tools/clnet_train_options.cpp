@@ -262,6 +262,12 @@ void define(CLI::App& app, TrainOptions& o) {
       ->excludes("--device");
   option(group, "--exchange", o.exchange, "DTYPE", "under mpirun: ranks add gradients as f32, or as bf16 in half the bytes")
       ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_flag("--shard-optimizer", o.shard_optimizer,
+               "under mpirun: each rank keeps the optimizer's states for its part of the weights; same numbers, less memory")
+      ->group(group);
+  app.add_flag("--scatter-data", o.scatter_data,
+               "under mpirun: rank 0 alone reads --data, and sends the others their share of each batch")
+      ->group(group);
   for (const char* name : {"--image-size",
                            "--augment",
                            "--workers",
@@ -304,6 +310,7 @@ void define(CLI::App& app, TrainOptions& o) {
 /// What depends on other options, where it is not given.
 void complete(TrainOptions& o) {
   std::error_code ignored;
+  o.chosen_model = !o.model.empty();
   if (o.model.empty() && (!o.sample || o.init.empty()))
     o.model = o.sample || std::filesystem::is_regular_file(o.data, ignored) ? "char-gpt" : "cnn";
   auto name = o.model;
@@ -374,6 +381,9 @@ std::string contradiction(const TrainOptions& o) {
   if (o.decay_steps && o.schedule != "step") return fmt::format("--decay-steps: goes with --schedule step, not {}", o.schedule);
   if (o.warmup_steps && o.schedule == "one-cycle")
     return "--warmup-steps: one-cycle has a warm-up of its own; choose another --schedule";
+  const bool is_named = o.data == "fashion-mnist" || o.data == "mnist" || o.data == "cifar10";
+  if (o.scatter_data && !o.chosen_model && !is_named)
+    return "--scatter-data: give --model, as ranks without the data cannot tell it by --data";
   const bool writes = o.model.empty() || models::is_language_model(o.model);
   if (o.sample && !writes) return fmt::format("--sample: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (o.prompt && !writes) return fmt::format("--prompt: {} writes nothing; use char-lstm or char-gpt", o.model);

@@ -53,6 +53,8 @@ struct TrainOptions {
   std::string device;
   std::vector<std::string> devices;
   std::string exchange = "f32";
+  bool shard_optimizer = false, scatter_data = false;
+  bool chosen_model = false;  ///< on the command line
 };
 
 /// Fills `options`. Returns an exit code when the program ends here: 0 after --help or --version, 2, with a line on stderr, for

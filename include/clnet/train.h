@@ -64,6 +64,8 @@ struct EvaluateOptions {
   std::vector<metrics::Metric> metrics = {};                                         ///< evaluated with states of their own
   /// All ranks evaluate, each its share of every batch, and have the numbers of the whole dataset.
   std::optional<dist::Group> group = std::nullopt;
+  /// Of the group rank 0 alone has the samples, as FitOptions::scatter_data.
+  bool scatter_data = false;
 };
 /// The same with options. Throws Error for `loss` beside `step_function`, and as metrics do.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options);
@@ -176,6 +178,13 @@ struct FitOptions {
   /// and has the functions below called, and hooks that only observe. The optimizer's gradient function is fit()'s meanwhile.
   std::optional<dist::Group> group = std::nullopt;
   Dtype exchanged = Dtype::f32;  ///< bf16: ranks exchange gradients in half the bytes, rounded
+  /// Each rank keeps the states of its part of the parameters, as Optimizer::shard(), also when fit() has returned. The numbers
+  /// are those without it, to the bit. Checkpoints hold all states. Without a group, or with one rank, it changes nothing.
+  bool shard_optimizer = false;
+  /// Rank 0 alone has the samples of the dataset and of `validation`, and sends each rank its share of a batch at a time. The
+  /// other ranks' datasets are not looked at, as data::ArrayDataset(). Functions over samples, as `length`, and the workers run
+  /// on rank 0. The numbers are those without it, to the bit. What rank 0 throws as it reads is thrown on all ranks.
+  bool scatter_data = false;
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none

@@ -14,6 +14,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/dist/members.h"
 #include "lib/exec/collect/copy.h"
 #include "lib/exec/evaluate.h"
 #include "lib/exec/upload.h"
@@ -24,6 +25,7 @@
 #include "lib/optim/options.h"
 #include "lib/optim/rules.h"
 #include "lib/optim/scaling.h"
+#include "lib/optim/sharding.h"
 #include "lib/optim/state_reader.h"
 
 namespace clnet::optim {
@@ -68,11 +70,13 @@ struct Optimizer::Impl {
     std::string name;
     nn::Parameter parameter;
     std::vector<std::string> state_names;
-    std::vector<nn::Parameter> state;
+    std::vector<Spec> state_specs;
+    std::vector<nn::Parameter> state;  ///< none where another rank keeps it
     std::optional<nn::Parameter> sum;  ///< of accumulate()
     std::size_t group;
-    std::int64_t missed;  ///< steps that did not move it, also before it was added
-    Tensor spared;        ///< with a loss scale: the skipped ones among these (i64 scalar); undefined: none
+    std::int64_t missed;             ///< steps that did not move it, also before it was added
+    Tensor spared;                   ///< with a loss scale: the skipped ones among these (i64 scalar); undefined: none
+    int owner = Sharding::everyone;  ///< the rank that keeps the state
   };
   struct Group {
     std::shared_ptr<const Rule> rule;
@@ -86,6 +90,7 @@ struct Optimizer::Impl {
   std::vector<Group> groups;
   std::vector<Member> members;  ///< of all groups, in order
   std::optional<Scaling> scaling;
+  std::optional<Sharding> sharding;
   GradientFunction gradient_function;
   bool is_stepping = false;
 
@@ -137,15 +142,32 @@ struct Optimizer::Impl {
     }
     groups.push_back({std::move(rule), rate, rate, std::nullopt});
     for (const auto& member : more) own_slot_of(member.parameter)->held = true;
+    const auto before = members.size();
     members.insert(members.end(), more.begin(), more.end());
+    if (sharding) deal_from(before);
   }
+
+  /// Gives the states of members from `first` on to ranks, and lets go of other ranks'.
+  void deal_from(std::size_t first) {
+    std::vector<std::int64_t> bytes;
+    for (std::size_t i = first; i < members.size(); ++i) {
+      bytes.push_back(0);
+      for (const auto& spec : members[i].state_specs) bytes.back() += spec.bytes();
+    }
+    const auto owners = sharding->deal(bytes);
+    for (std::size_t i = first; i < members.size(); ++i) {
+      members[i].owner = owners[i - first];
+      if (!keeps(members[i])) members[i].state.clear();
+    }
+  }
+  bool keeps(const Member& member) const { return !sharding || sharding->keeps(member.owner); }
 
   Member make_member(const Rule& rule, const std::string& full_name, const nn::Parameter& parameter) const {
     const auto spec = parameter.value().spec();
     if (!is_floating(spec.dtype))
       throw DtypeError(fmt::format("{}: {} is {}, which has no gradient", rule.name(), full_name, to_string(spec)));
     refuse_f64(rule.name(), full_name, spec);
-    Member member{full_name, parameter, {}, {}, std::nullopt, groups.size(), steps, {}};
+    Member member{full_name, parameter, {}, {}, {}, std::nullopt, groups.size(), steps, {}};
     for (const auto& [what, initial, shape] : rule.states(spec.shape)) {
       if (what.empty() || what.find('.') != std::string::npos || what == sum_name || what == step_name ||
           std::find(member.state_names.begin(), member.state_names.end(), what) != member.state_names.end())
@@ -153,6 +175,7 @@ struct Optimizer::Impl {
                                 rule.name(), what, sum_name, step_name));
       member.state_names.push_back(what);
       const auto& its_shape = shape.value_or(spec.shape);
+      member.state_specs.push_back({its_shape, Dtype::f32});
       const std::vector<float> values(static_cast<std::size_t>(its_shape.numel()), static_cast<float>(initial));
       member.state.emplace_back(Tensor::from(values, its_shape));
     }
@@ -224,8 +247,10 @@ struct Optimizer::Impl {
   /// The new values of a step with their targets, and the parameters that move.
   struct Update {
     std::vector<std::pair<nn::Parameter, Tensor>> values;
-    std::vector<bool> moves;     ///< by member
-    std::vector<Tensor> spared;  ///< new values of Member::spared
+    std::vector<bool> moves;                            ///< by member
+    std::vector<Tensor> spared;                         ///< new values of Member::spared
+    std::vector<std::pair<int, nn::Parameter>> shared;  ///< sharded: those that move, with their owners
+    std::vector<Tensor> readers;                        ///< sharded: to be evaluated along
   };
 
   /// Parameters with an undefined gradient do not change.
@@ -258,6 +283,7 @@ struct Optimizer::Impl {
     // that count.
     std::vector<std::vector<std::size_t>> alike;
     for (std::size_t i = 0; i < moved.size(); ++i) {
+      if (!keeps(*moved[i])) continue;
       const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& together) {
         const auto& first = *moved[together[0]];
         return first.group == moved[i]->group && first.missed == moved[i]->missed && first.spared.same(moved[i]->spared) &&
@@ -288,6 +314,16 @@ struct Optimizer::Impl {
         for (std::size_t k = 0; k < member.state.size(); ++k)
           result.values.emplace_back(member.state[k], std::move(results[i].states[k]));
       }
+    }
+    if (sharding) {
+      std::vector<nn::Parameter> others;
+      for (const auto* member : moved) {
+        result.shared.emplace_back(member->owner, member->parameter);
+        if (!keeps(*member)) others.push_back(member->parameter);
+      }
+      result.readers = Sharding::readers_of(others);
+      // Gradients may be sums over ranks, which one that steps nothing adds up, too.
+      if (!moved.empty() && others.size() == moved.size()) result.readers.push_back(gradients[0]);
     }
     return result;
   }
@@ -357,6 +393,7 @@ struct Optimizer::Impl {
     }
     for (const auto& tensor : update.spared)
       if (tensor.defined()) more.push_back(tensor);
+    more.insert(more.end(), update.readers.begin(), update.readers.end());
     {
       std::vector<std::shared_ptr<const Slot>> states;
       for (std::size_t i = 0; i < members.size(); ++i)
@@ -374,6 +411,7 @@ struct Optimizer::Impl {
     keep_spared(update.spared, [](const Tensor& tensor) { return tensor.detach(); });
     if (clear)
       for (auto& member : members) member.sum.reset();
+    if (sharding) sharding->exchange(update.shared);
   }
 
   Group& group(std::size_t which) {
@@ -527,6 +565,29 @@ void Optimizer::set_gradient_function(GradientFunction function) {
   impl_->gradient_function = std::move(function);
 }
 
+void Optimizer::shard(const dist::Group& group) {
+  require_made("shard");
+  impl_->require_idle("shard");
+  if (group.size() == 1 && !impl_->sharding) return;
+  if (impl_->sharding) {
+    if (dist::members_of(group)->id == dist::members_of(impl_->sharding->group())->id) return;
+    throw Error(fmt::format("{}: its states are sharded over another group's {} ranks", impl_->name, shards()));
+  }
+  impl_->sharding.emplace(group);
+  impl_->deal_from(0);
+}
+int Optimizer::shards() const {
+  require_made("shards");
+  return impl_->sharding ? impl_->sharding->group().size() : 1;
+}
+std::int64_t Optimizer::state_bytes() const {
+  require_made("state_bytes");
+  std::int64_t bytes = 0;
+  for (const auto& member : impl_->members)
+    for (const auto& state : member.state) bytes += state.value().spec().bytes();
+  return bytes;
+}
+
 void Optimizer::set_loss_scale(const LossScale& options) {
   require_made("set_loss_scale");
   impl_->require_idle("set_loss_scale");
@@ -664,8 +725,11 @@ io::StateDict Optimizer::state_dict() const {
       result.emplace_back(
           fmt::format("{}.{}", member.name, step_name),
           impl_->scaling ? impl_->made(member) : Tensor::scalar(static_cast<double>(impl_->steps - member.missed), Dtype::i64));
-    for (std::size_t i = 0; i < member.state.size(); ++i)
-      result.emplace_back(member.name + '.' + member.state_names[i], member.state[i].value());
+    for (std::size_t i = 0; i < member.state_names.size(); ++i) {
+      auto value = i < member.state.size() ? member.state[i].value() : Tensor{};
+      if (impl_->sharding) value = impl_->sharding->to_first(member.owner, member.state_specs[i], value);
+      if (value.defined()) result.emplace_back(member.name + '.' + member.state_names[i], value);
+    }
     if (member.sum) result.emplace_back(fmt::format("{}.{}", member.name, sum_name), member.sum->value());
   }
   for (std::size_t i = 0; i < impl_->groups.size(); ++i) {
@@ -706,9 +770,13 @@ void Optimizer::load_state_dict(const io::StateDict& state) {
     const auto own = fmt::format("{}.{}", member.name, step_name);
     missed.push_back(reader.has(own) ? most - reader.count(own) : 0);
     if (missed.back() < 0) reader.fault(fmt::format("{} is more than the optimizer's own, {}", own, most));
-    for (std::size_t i = 0; i < member.state.size(); ++i)
-      changes.emplace_back(member.state[i],
-                           reader.take(member.name + '.' + member.state_names[i], member.state[i].value().spec()));
+    for (std::size_t i = 0; i < member.state_names.size(); ++i) {
+      const auto what = member.name + '.' + member.state_names[i];
+      if (i < member.state.size())
+        changes.emplace_back(member.state[i], reader.take(what, member.state_specs[i]));
+      else if (reader.has(what))
+        reader.take(what, member.state_specs[i]);
+    }
     const auto sum = fmt::format("{}.{}", member.name, sum_name);
     sums.push_back(reader.has(sum) ? reader.take(sum, {member.parameter.value().shape(), Dtype::f32}) : Tensor{});
   }

@@ -22,6 +22,7 @@
 #include "lib/base/log.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/io/checkpoint.h"
+#include "lib/train/scatter.h"
 
 namespace clnet::train {
 
@@ -191,6 +192,7 @@ void prepare(const fs::path& folder) {
 }  // namespace
 
 std::string normalization_text(const data::Dataset& dataset) {
+  if (const auto* scattered = dynamic_cast<const Scattered*>(&dataset)) return scattered->facts().normalization;
   const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset);
   return arrays ? fmt::format("{:a} and {:a}", fmt::join(arrays->mean, ", "), fmt::join(arrays->std, ", ")) : "";
 }

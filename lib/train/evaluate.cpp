@@ -11,6 +11,7 @@
 #include "clnet/ops.h"
 #include "lib/metrics/classes.h"
 #include "lib/train/job.h"
+#include "lib/train/scatter.h"
 
 namespace clnet::train {
 
@@ -38,13 +39,18 @@ Tensor loss_of_classes(const Tensor& output, const Tensor& labels, const CrossEn
   return cross_entropy(flatten(output, 0, -2), flatten(labels, 0, -1), options);
 }
 
-/// Whether each label counts: a label that does not has neighbours, as pixels have.
-bool all_count(const data::Dataset& dataset) {
+}  // namespace
+
+bool all_labels_count(const data::Dataset& dataset) {
+  if (const auto* scattered = dynamic_cast<const Scattered*>(&dataset)) return scattered->facts().all_labels_count;
   const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset);
   return arrays && arrays->label_shape.rank() == 0;
 }
 
-}  // namespace
+bool is_mixed(const data::Dataset& dataset) {
+  if (const auto* scattered = dynamic_cast<const Scattered*>(&dataset)) return scattered->facts().mixes;
+  return dynamic_cast<const data::Mixed*>(&dataset) != nullptr;
+}
 
 void require_fitting(const Tensor& output, const Tensor& labels) {
   if (is_floating(labels.dtype())) {
@@ -69,7 +75,7 @@ void require_names(std::span<const metrics::Metric> metrics) {
 }
 
 void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset) {
-  const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset);
+  const auto* arrays = dynamic_cast<const data::ArrayDataset*>(held(dataset));
   if (!arrays || is_floating(labels.dtype())) return;
   const auto classes = output.size(*class_dim(output, labels));
   if (classes >= arrays->classes) return;
@@ -85,8 +91,7 @@ void require_classes(const Tensor& output, const Tensor& labels, const data::Dat
 }
 
 Loss default_loss(const data::Dataset& dataset) {
-  const bool mixes = dynamic_cast<const data::Mixed*>(&dataset) != nullptr;
-  return [mixes, all = all_count(dataset)](const Tensor& output, const Tensor& labels) {
+  return [mixes = is_mixed(dataset), all = all_labels_count(dataset)](const Tensor& output, const Tensor& labels) {
     if (mixes && is_floating(labels.dtype())) return cross_entropy(cast(output, Dtype::f32), labels);
     if (is_floating(labels.dtype())) return mean(square(cast(output, Dtype::f32) - labels));
     const auto classes = labels.dtype() == Dtype::i64 ? labels : cast(labels, Dtype::i32);
@@ -97,7 +102,7 @@ Loss default_loss(const data::Dataset& dataset) {
 }
 
 Tensor counted_labels(const data::Dataset& dataset, const Tensor& labels) {
-  if (!labels.defined() || is_floating(labels.dtype()) || all_count(dataset)) return {};
+  if (!labels.defined() || is_floating(labels.dtype()) || all_labels_count(dataset)) return {};
   return sum(cast(greater_equal(labels, 0), Dtype::f32));
 }
 
@@ -145,12 +150,13 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     waiting.clear();
   };
   const Job job(options.group);
-  const data::BatchOptions batches{.batch_size = options.batch_size,
-                                   .workers = options.workers,
-                                   .prefetch = options.prefetch,
-                                   .collate = options.collate,
-                                   .share = job.share()};
-  for (const data::Batch& batch : data::batches(dataset, batches)) {
+  BatchSource batches(dataset, {.batch_size = options.batch_size,
+                                .workers = options.workers,
+                                .prefetch = options.prefetch,
+                                .collate = options.collate,
+                                .share = job.share()});
+  while (const auto next = batches.next()) {
+    const auto& batch = *next;
     if (!job.several() && stop()) return std::nullopt;
     if (!batch.images.defined()) {
       begun = true;
@@ -188,7 +194,9 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options) {
-  return *evaluate(model, dataset, options, [] { return false; });
+  const auto never = [] { return false; };
+  if (!options.scatter_data || !options.group || options.group->size() == 1) return *evaluate(model, dataset, options, never);
+  return *evaluate(model, Scattered(dataset, *options.group, false), options, never);
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {

@@ -14,6 +14,11 @@ using Loss = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
 /// nothing to be learned from it.
 Loss default_loss(const data::Dataset& dataset);
 
+/// Whether each label counts: a label that does not has neighbours, as pixels have.
+bool all_labels_count(const data::Dataset& dataset);
+/// Whether labels are probabilities of classes.
+bool is_mixed(const data::Dataset& dataset);
+
 /// How many labels of a batch count for the default loss; undefined where all do.
 Tensor counted_labels(const data::Dataset& dataset, const Tensor& labels);
 

@@ -20,6 +20,7 @@
 #include "lib/train/interrupt.h"
 #include "lib/train/job.h"
 #include "lib/train/progress.h"
+#include "lib/train/scatter.h"
 
 namespace clnet::train {
 
@@ -107,11 +108,13 @@ class Fit {
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) resume();
     require_equal_ranks();
+    // When the states are a checkpoint's: they are whole on each rank.
+    if (options_.shard_optimizer && job_.several()) optimizer_.shard(*options_.group);
     const SharedGradients shared(*this);
     show_position();
     hooks_.before(&Hook::before_training);
     if (options_.on_start && job_.writes()) options_.on_start(at_.steps, at_.epochs);
-    const auto* arrays = dynamic_cast<const data::ArrayDataset*>(&dataset_);
+    const auto* arrays = dynamic_cast<const data::ArrayDataset*>(held(dataset_));
     const bool is_text = arrays && arrays->is_text();
     Progress progress(options_.progress && job_.writes(), planned_epochs(), planned_steps(),
                       is_text ? Unit{"characters", arrays->sample_shape[0]} : Unit{arrays ? "images" : "samples", 1});
@@ -161,6 +164,7 @@ class Fit {
                         {"data", dataset_.fingerprint()},
                         {"augmentation", augmentation_text(options_.augmentation)},
                         {"hooks", hooks_.names()},
+                        {"sharded optimizer", options_.shard_optimizer || optimizer_.shards() > 1 ? "yes" : "no"},
                         {"steps already made", std::to_string(at_.steps)}},
                        model_);
   }
@@ -217,6 +221,8 @@ class Fit {
     require(!o.validation || o.validation->get().size() != 0, "the validation dataset is empty");
     require(o.exchanged == Dtype::f32 || o.exchanged == Dtype::bf16,
             fmt::format("gradients are exchanged as f32 or bf16, not {}", to_string(o.exchanged)));
+    require(o.optimizer.shards() == 1 || (o.group && o.group->size() == o.optimizer.shards()),
+            fmt::format("the optimizer's states are sharded over {} ranks, and the group is not theirs", o.optimizer.shards()));
     require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
     require(!o.checkpoint.empty() || (o.checkpoint_steps == 0 && !o.resume),
             "checkpoint_steps and resume need a checkpoint folder");
@@ -238,6 +244,7 @@ class Fit {
     // Rank 0 has the sums of all.
     if (!job_.writes())
       for (auto& metric : metrics_) metric.reset();
+    job_.begin_sums(optimizer_);
     if (!is_stream_ || at_.epoch_steps == 0 || at_.stream_state) return;
     logging::print(
         logging::Level::warning,
@@ -283,7 +290,11 @@ class Fit {
     hooks_.before(&Hook::before_checkpoint);
     job_.share_buffers(model_);
     job_.collect(metrics_);
-    if (!job_.writes()) return;
+    if (run_.accumulate) job_.collect(optimizer_);
+    if (!job_.writes()) {
+      if (optimizer_.shards() > 1) (void)optimizer_.state_dict();  // rank 0 asks for it, too
+      return;
+    }
     if (options_.before_checkpoint) options_.before_checkpoint();
     checkpoint_->save(at_, model_, optimizer_);
   }
@@ -378,20 +389,21 @@ class Fit {
   bool steps() {
     ended_ = false;
     if (enough_steps()) return true;
-    for (const data::Batch& batch : data::batches(dataset_, {.batch_size = options_.batch_size,
-                                                            .shuffle = shuffle(),
-                                                            .seed = options_.seed,
-                                                            .epoch = static_cast<std::uint64_t>(at_.epochs),
-                                                            .start = at_.epoch_steps,
-                                                            .augmentation = options_.augmentation,
-                                                            .workers = options_.workers,
-                                                            .prefetch = options_.prefetch,
-                                                            .collate = options_.collate,
-                                                            .length = options_.length,
-                                                            .sampler = options_.sampler,
-                                                            .stream_state = at_.stream_state,
-                                                            .share = job_.share()})) {
-      step(batch);
+    BatchSource batches(dataset_, {.batch_size = options_.batch_size,
+                                   .shuffle = shuffle(),
+                                   .seed = options_.seed,
+                                   .epoch = static_cast<std::uint64_t>(at_.epochs),
+                                   .start = at_.epoch_steps,
+                                   .augmentation = options_.augmentation,
+                                   .workers = options_.workers,
+                                   .prefetch = options_.prefetch,
+                                   .collate = options_.collate,
+                                   .length = options_.length,
+                                   .sampler = options_.sampler,
+                                   .stream_state = at_.stream_state,
+                                   .share = job_.share()});
+    while (const auto batch = batches.next()) {
+      step(*batch);
       const bool enough = enough_steps();
       const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
       // Several ranks read at the same steps, and so stop at the same step.
@@ -569,7 +581,14 @@ class Fit {
 }  // namespace
 
 FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options) {
-  return Fit(model, dataset, options).run();
+  if (!options.scatter_data || !options.group || options.group->size() == 1) return Fit(model, dataset, options).run();
+  const auto& group = *options.group;
+  require_equal_validation(group, options.validation.has_value());
+  const Scattered train(dataset, group, true);
+  auto all = options;
+  std::optional<Scattered> validation;
+  if (options.validation) all.validation = validation.emplace(*options.validation, group, false);
+  return Fit(model, train, all).run();
 }
 
 }  // namespace clnet::train

@@ -39,6 +39,29 @@ std::vector<std::pair<std::string, Tensor>> state_of_all(const metrics::Metric& 
   return state;
 }
 
+/// Replaces the sums of accumulate() by what the function makes of all of them. All ranks call it: their optimizer may be
+/// sharded.
+template <class Function>
+void change_sums(optim::Optimizer& optimizer, const Function& function) {
+  auto state = optimizer.state_dict();
+  std::vector<Tensor> sums;
+  const auto is_sum = [](const auto& named) { return named.first.ends_with(".grad"); };
+  for (const auto& named : state)
+    if (is_sum(named)) sums.push_back(named.second);
+  if (sums.empty()) return;
+  sums = function(sums);
+  eval(sums);
+  auto next = sums.begin();
+  for (auto& named : state)
+    if (is_sum(named)) named.second = (next++)->detach();
+  optimizer.load_state_dict(state);
+}
+
+std::vector<Tensor> zeros_of(std::vector<Tensor> sums) {
+  for (auto& sum : sums) sum = zeros_like(sum);
+  return sums;
+}
+
 }  // namespace
 
 data::Share share_of(const dist::Group& group) {
@@ -105,6 +128,20 @@ void Job::collect(std::span<metrics::Metric> metrics) const {
     else
       metric.reset();
   }
+}
+
+void Job::collect(optim::Optimizer& optimizer) const {
+  if (!group_) return;
+  change_sums(optimizer, [&](const std::vector<Tensor>& sums) {
+    auto all = dist::all_reduce(sums, *group_);
+    eval(all);  // on all ranks, also where they are not kept
+    return group_->rank() == 0 ? all : zeros_of(all);
+  });
+}
+
+void Job::begin_sums(optim::Optimizer& optimizer) const {
+  if (!group_) return;
+  change_sums(optimizer, [&](const std::vector<Tensor>& sums) { return writes() ? sums : zeros_of(sums); });
 }
 
 std::vector<Tensor> Job::sum_up(std::span<Tensor> gradients, Dtype exchanged, const std::vector<Tensor>& more) const {

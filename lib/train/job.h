@@ -41,6 +41,10 @@ class Job {
   std::vector<metrics::Result> results(std::span<const metrics::Metric> metrics) const;
   /// Moves the sums and counts of all ranks to rank 0; the others begin anew.
   void collect(std::span<metrics::Metric> metrics) const;
+  /// The same with the sums of accumulate().
+  void collect(optim::Optimizer& optimizer) const;
+  /// Lets the sums of accumulate() begin anew on all ranks but the first, whose sums are those of all.
+  void begin_sums(optim::Optimizer& optimizer) const;
 
   /// Replaces gradients, but for undefined ones, by their sums over all ranks, and returns the sums of `more`: as graph, and in
   /// one exchange. Gradients travel as `exchanged`; f32: each in its own dtype.

@@ -55,13 +55,14 @@ gone=$(sed -n 's/^ends at //p' "$log")
 [ -z "$gone" ] || [ $((began + took - gone)) -le $((CLNET_DIST_TIMEOUT + 2)) ] || fail "it ended $((began + took - gone)) s after the rank"
 [ "$took" -lt "$seconds" ] || fail "it did not end within $seconds s"
 case $way in
-  collectives | cold | own-mpi | tensors | training | batch-norm | overlap | resume)
+  collectives | cold | own-mpi | tensors | training | batch-norm | overlap | resume | resume-sums | shard | shard-* | scatter | scatter-resume)
     [ "$status" = 0 ] || fail "expected 0"
     lines "$ranks" '^rank [0-9]+: ok$'
     ;;
   *) [ "$status" != 0 ] || fail "expected a fault" ;;
 esac
 case $way in
+  scatter-fails) lines "$ranks" '^error: sample 40: /data/40.png: cannot be read$' ;;
   unlike-models) lines "$ranks" '^error: ranks disagree about parameters and buffers' ;;
   disagree) lines "$ranks" '^error: ranks disagree about data: rank 0 has "fashion-mnist", rank 1 has "mnist"$' ;;
   stop) lines "$others" '^lost: rank 1 on [^ ]+ has been silent for [0-9]+ s, last heard [^;]+; rank [0-9]+ on [^ ]+ is in collective [34], all_reduce of 1000 f32$' ;;

@@ -95,6 +95,7 @@ TEST_CASE("clnet-train: wrong options end with 2") {
   require_refused(2, "adagrad has no momentum that could change (", {"--cycle-momentum", "--optimizer", "adagrad"});
   require_refused(2, "--warmup-steps", {"--warmup-steps", "10"});
   require_refused(2, "--decay-steps", {"--decay-steps", "10"});
+  require_refused(2, "--scatter-data: give --model", {"--scatter-data", "--data", "some.txt"});
 }
 
 TEST_CASE("clnet-train: what is missing or damaged ends with 1 before anything is written") {

@@ -24,6 +24,10 @@
 #include "clnet/optim/rule.h"
 #include "clnet/tensor.h"
 
+namespace clnet::dist {
+class Group;
+}
+
 namespace clnet::optim {
 
 /// The parameters to optimize: all of a module, those with wanted names, or any list.
@@ -99,6 +103,18 @@ class CLNET_API Optimizer {
   Tensor loss_scale() const;
   Tensor steps_made() const;
 
+  /// From now on each rank keeps the states of its part of the parameters alone: whole parameters, dealt out by the bytes of
+  /// their states. A rank computes the new values of its own part, and sends them to the others. All ranks call it, with
+  /// optimizers of equal parameters, options, states and gradients, then make each step together, and call state_dict() together.
+  /// Values are those without it, to the bit, unless update_all() of a Rule of the caller's own lets parameters change one
+  /// another. A group of one rank changes nothing, nor does a second call with the same group. Throws Error for another group,
+  /// and within a step.
+  void shard(const dist::Group& group);
+  /// The ranks that states are dealt out to; 1: it is not sharded.
+  int shards() const;
+  /// The bytes of the states that this rank keeps, without sums of accumulate().
+  std::int64_t state_bytes() const;
+
   /// Clips the gradients of later steps, of all groups together, also in fit(). Throws Error for bounds out of range.
   void set_clipping(const Clipping& clipping);
   const Clipping& clipping() const;
@@ -133,10 +149,12 @@ class CLNET_API Optimizer {
   /// The state for checkpoints. "<parameter>.<what>" has momentum and the like, with PyTorch's names; "<parameter>.grad" has sums
   /// of accumulate(). "step" (i64) is the step count, "<parameter>.step" that of a parameter with fewer steps. Groups have
   /// "learning_rate.<group>", "initial_rate.<group>" and, where set, "momentum.<group>". A loss scale has "loss_scale",
-  /// "loss_scale_good" and "loss_scale_made".
+  /// "loss_scale_good" and "loss_scale_made". Sharded: rank 0 gets all states, in host memory, and the others those that they
+  /// keep.
   io::StateDict state_dict() const;
-  /// Restores a state_dict(). Rates come from the state where it has them; a missing momentum is the rule's own. Throws Error
-  /// with the entries that are missing or do not fit; nothing is changed then.
+  /// Restores a state_dict(). Rates come from the state where it has them; a missing momentum is the rule's own. Sharded: each
+  /// rank takes what it keeps of a whole state. Throws Error with the entries that are missing or do not fit; nothing is changed
+  /// then.
   void load_state_dict(const io::StateDict& state);
 
  protected:
