@@ -1,0 +1,199 @@
+#include "lib/parallel/replica_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <future>
+#include <span>
+#include <utility>
+
+#include "clnet/autograd.h"
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/slot_scope.h"
+#include "lib/nn/reached.h"
+
+namespace clnet::parallel {
+
+namespace {
+
+/// The parameters that are not frozen.
+std::vector<bool> moving_of(const nn::NamedParameters& parameters) {
+  std::vector<bool> moving;
+  for (const auto& [name, parameter] : parameters) moving.push_back(!parameter.frozen());
+  return moving;
+}
+
+/// The gradients of all moving parameters, the loss, its count, and what is computed along, built as graph.
+std::vector<Tensor> graph_of(const PartStep& part, const nn::NamedParameters& parameters, double loss_scale) {
+  const auto& step = part.step;
+  if (!step.loss.defined() || step.loss.numel() != 1) throw Error("Replicas: the step function gave no loss of one element");
+  const auto leaves = nn::reached_leaves("Replicas", step.loss, parameters);
+  std::vector<Tensor> reached;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (parameters[i].second.frozen()) continue;
+    if (!leaves[i].defined())
+      throw Error(fmt::format("Replicas: the loss does not depend on {}; freeze it, or leave it out of the optimizer",
+                              parameters[i].first));
+    reached.push_back(leaves[i]);
+  }
+  std::vector<Tensor> all;
+  if (loss_scale == 1) {
+    all = clnet::gradients(step.loss, reached);
+  } else {
+    const Tensor wide = reshape(cast(step.loss, Dtype::f32), {}), start = Tensor::scalar(loss_scale);
+    all = clnet::gradients(std::span(&wide, 1), std::span(&start, 1), reached);
+  }
+  all.push_back(step.loss);
+  if (step.count.defined()) all.push_back(step.count);
+  all.insert(all.end(), part.more.begin(), part.more.end());
+  return all;
+}
+
+}  // namespace
+
+/// Parts that are being computed. What they change is the caller's, so all have ended when this ends, also by an exception.
+class ReplicaGroup::Running {
+ public:
+  Running() = default;
+  ~Running() {
+    for (const auto& part : parts_)
+      if (part.valid()) part.wait();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  void add(std::future<Part> part) { parts_.push_back(std::move(part)); }
+  /// Throws what the first of the parts threw.
+  std::vector<Part> results() {
+    std::vector<Part> all;
+    for (auto& part : parts_) all.push_back(part.get());
+    return all;
+  }
+
+ private:
+  std::vector<std::future<Part>> parts_;
+};
+
+ReplicaGroup::ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::vector<double> shares)
+    : model_(model), devices_(std::move(devices)), shares_(std::move(shares)) {
+  const auto count = devices_.size();
+  if (count == 0) throw Error("Replicas: there are no devices");
+  if (shares_.empty()) shares_.assign(count, 1);
+  if (shares_.size() != count) throw Error(fmt::format("Replicas: {} shares for {} devices", shares_.size(), count));
+  (void)data::rows_of(share(0), 0);
+  model_.to(devices_[0]);
+  for (std::size_t i = 1; i < count; ++i) copies_.emplace_back(model_, devices_[i]);
+  std::vector<Device> unlike;
+  for (const auto& device : devices_) {
+    const auto found = std::find(unlike.begin(), unlike.end(), device);
+    lane_of_.push_back(static_cast<std::size_t>(found - unlike.begin()));
+    if (found == unlike.end()) unlike.push_back(device);
+  }
+  lanes_.emplace(unlike);
+}
+
+std::optional<SlotScope> ReplicaGroup::slots_of(std::size_t device) const {
+  if (device == 0) return std::nullopt;
+  return std::optional<SlotScope>(std::in_place, copies_[device - 1].map());
+}
+
+WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const std::vector<data::Batch>& parts,
+                                 const PartFunction& function, const GradientScale& scale) {
+  const auto count = devices_.size();
+  if (parts.size() != count) throw Error(fmt::format("Replicas: {} parts of a batch for {} devices", parts.size(), count));
+  std::int64_t next = 0;
+  for (const auto& part : parts) {
+    if (part.rows.first != next || part.rows.batch != parts[0].rows.batch)
+      throw Error("Replicas: the parts are not those of one batch");
+    next += part.rows.count;
+  }
+  if (next == 0 || next != parts[0].rows.batch) throw Error("Replicas: the parts are not those of one batch");
+
+  for (auto& copy : copies_) copy.take_parameters();
+  const auto moving = moving_of(parameters);
+  const auto start = random_position();
+  std::optional<RandomPosition> end;
+  Running running;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& rows = parts[i].rows;
+    if (rows.count == 0) continue;
+    const DeviceScope here(devices_[i]);
+    const auto slots = slots_of(i);
+    const RandomStream stream(start, {rows.first, rows.count, i});
+    bool counted = false;
+    std::vector<Tensor> graph;
+    {
+      // Handles end before the lane begins: a plan keeps what others hold.
+      const auto part = function(i, model_, parts[i]);
+      counted = part.step.count.defined();
+      graph = graph_of(part, parameters, scale.of_loss);
+    }
+    if (end && end->offset != stream.position().offset)
+      throw Error("Replicas: the step function draws other random tensors for each part");
+    end = stream.position();
+    running.add((*lanes_)[lane_of_[i]].run(
+        [this, i, counted, own = static_cast<double>(rows.count), &moving, graph = std::move(graph)]() mutable {
+          // Freed before the future is ready: the optimizer overwrites parameters that no graph holds.
+          const auto wanted = std::move(graph);
+          const auto own_slots = slots_of(i);
+          eval(wanted);
+          Part computed;
+          std::size_t at = 0;
+          for (const bool moves : moving) {
+            auto& values = computed.gradients.emplace_back();
+            if (moves) values = wanted[at++].to_vector<float>();
+          }
+          computed.loss = wanted[at++].item<double>();
+          computed.count = counted ? wanted[at].item<double>() : own;
+          return computed;
+        }));
+  }
+  auto result = added(running.results(), parameters, moving, scale.factor / scale.of_loss);
+  result.random = *end;
+  return result;
+}
+
+WholeBatch ReplicaGroup::added(const std::vector<Part>& parts, const nn::NamedParameters& parameters,
+                               const std::vector<bool>& moving, double factor) {
+  double all = 0;
+  for (const auto& part : parts) all += part.count;
+  const auto weight = [all](const Part& part) { return all > 0 ? part.count / all : 0; };
+  WholeBatch whole;
+  std::vector<double> factors;
+  for (const auto& part : parts) {
+    whole.loss += part.loss * weight(part);
+    factors.push_back(weight(part) * factor);
+  }
+  whole.gradients.resize(parameters.size());
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    if (!moving[k]) continue;
+    std::vector<float> sum(parts[0].gradients[k].size());
+    for (std::size_t j = 0; j < sum.size(); ++j) {
+      double exact = 0;
+      for (std::size_t i = 0; i < parts.size(); ++i) exact += double{parts[i].gradients[k][j]} * factors[i];
+      sum[j] = static_cast<float>(exact);
+    }
+    whole.gradients[k] = Tensor::from(sum, parameters[k].second.shape());
+  }
+  return whole;
+}
+
+void ReplicaGroup::share_buffers() {
+  for (auto& copy : copies_) copy.take_buffers();
+}
+
+Replicas::Parts ReplicaGroup::batches(const data::Dataset& dataset, const data::BatchOptions& options) const {
+  if (options.share) throw Error("Replicas: batches with a share of their own");
+  Replicas::Parts parts;
+  parts.devices_ = devices_;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    auto own = options;
+    own.share = share(i);
+    parts.batches_.push_back(data::batches(dataset, own));
+  }
+  return parts;
+}
+
+}  // namespace clnet::parallel
