@@ -255,11 +255,18 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
-  option(group, "--devices", o.devices, "WHICH,...",
-         "under mpirun: the devices of the ranks on a host, in their order; they are gone through again where ranks are more")
+  option(
+      group, "--devices", o.devices, "WHICH,...",
+      "train on all of these at the same time, each with its share of every batch; under mpirun: the devices of the ranks on a "
+      "host, in their order, gone through again where ranks are more")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->excludes("--device");
+  option(group, "--shares", o.shares, "N,...",
+         "of --devices: the parts of a batch in proportion, as 3,1 for three quarters on the first (default: equal)")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(number(0, true));
   option(group, "--exchange", o.exchange, "DTYPE", "under mpirun: ranks add gradients as f32, or as bf16 in half the bytes")
       ->check(CLI::IsMember({"f32", "bf16"}));
   for (const char* name : {"--image-size",
@@ -387,6 +394,10 @@ std::string contradiction(const TrainOptions& o) {
   if (o.augment && writes) return fmt::format("--augment: is for images, not for {}", o.model);
   if (o.chosen_image_size && writes) return fmt::format("--image-size: is for images, not for {}", o.model);
   if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
+  if (!o.shares.empty() && o.shares.size() != o.devices.size())
+    return fmt::format("--shares: {} for {} devices; give --devices as many", o.shares.size(), o.devices.size());
+  if (!o.shares.empty() && std::all_of(o.shares.begin(), o.shares.end(), [](double share) { return share == 0; }))
+    return "--shares: all are 0";
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};
 }

@@ -52,6 +52,7 @@ struct TrainOptions {
 
   std::string device;
   std::vector<std::string> devices;
+  std::vector<double> shares;
   std::string exchange = "f32";
 };
 

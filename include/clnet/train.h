@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clnet/data.h"
+#include "clnet/device.h"
 #include "clnet/dist.h"
 #include "clnet/export.h"
 #include "clnet/io.h"
@@ -176,6 +177,12 @@ struct FitOptions {
   /// and has the functions below called, and hooks that only observe. The optimizer's gradient function is fit()'s meanwhile.
   std::optional<dist::Group> group = std::nullopt;
   Dtype exchanged = Dtype::f32;  ///< bf16: ranks exchange gradients in half the bytes, rounded
+
+  /// Several devices of this process train the model together, each its share of every batch and at the same time
+  /// (parallel::Replicas). The model goes to the first one, which also evaluates. Empty: the device of the model. Not with a
+  /// group of several ranks.
+  std::vector<Device> devices = {};
+  std::vector<double> shares = {};  ///< of each batch, in proportion, by device; empty: equal ones
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none
