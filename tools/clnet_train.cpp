@@ -172,7 +172,6 @@ std::vector<Device> devices_of(const TrainOptions& o, const dist::Group& ranks) 
   std::vector<Device> devices;
   for (const auto& selector : o.devices) devices.push_back(Device::find(selector));
   if (devices.empty()) devices.push_back(o.device.empty() ? Device::current() : Device::find(o.device));
-  if (devices.size() == 1 && !o.shares.empty()) throw Error("--shares: there is one device alone");
   return devices;
 }
 
@@ -275,8 +274,11 @@ int run(const TrainOptions& o) {
   fit.seed = o.seed;
   fit.early_stopping = o.early_stopping;
   fit.group = ranks;
-  if (devices.size() > 1) fit.devices = devices;
-  fit.shares = o.shares;
+  if (devices.size() > 1) {
+    fit.devices = devices;
+    fit.shares = o.shares;
+    fit.strict_devices = o.strict_devices;
+  }
   fit.exchanged = o.exchange == "bf16" ? Dtype::bf16 : Dtype::f32;
   for (const auto& name : o.metrics) fit.metrics.push_back(metrics::make(name, sets.classes));
   std::optional<optim::EMA> average;

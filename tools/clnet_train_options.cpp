@@ -267,6 +267,8 @@ void define(CLI::App& app, TrainOptions& o) {
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->check(number(0, true));
+  app.add_flag("--strict-devices", o.strict_devices, "end where one of --devices fails, instead of going on with the others")
+      ->group(group);
   option(group, "--exchange", o.exchange, "DTYPE", "under mpirun: ranks add gradients as f32, or as bf16 in half the bytes")
       ->check(CLI::IsMember({"f32", "bf16"}));
   for (const char* name : {"--image-size",
@@ -398,6 +400,7 @@ std::string contradiction(const TrainOptions& o) {
     return fmt::format("--shares: {} for {} devices; give --devices as many", o.shares.size(), o.devices.size());
   if (!o.shares.empty() && std::all_of(o.shares.begin(), o.shares.end(), [](double share) { return share == 0; }))
     return "--shares: all are 0";
+  if (o.strict_devices && o.devices.size() < 2) return "--strict-devices: needs several --devices";
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};
 }

@@ -53,6 +53,7 @@ struct TrainOptions {
   std::string device;
   std::vector<std::string> devices;
   std::vector<double> shares;
+  bool strict_devices = false;
   std::string exchange = "f32";
 };
 

@@ -183,6 +183,10 @@ struct FitOptions {
   /// group of several ranks.
   std::vector<Device> devices = {};
   std::vector<double> shares = {};  ///< of each batch, in proportion, by device; empty: equal ones
+  /// A device that fails while the devices train ends the training. Otherwise the step is undone, the device is left out, a line
+  /// on stderr says so, and the others make the step; but not where it was the last one, where the first one no longer gives the
+  /// optimizer's states, or for a stream without a state().
+  bool strict_devices = false;
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none

@@ -64,15 +64,19 @@ class ReplicaGroup::Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
-  void add(std::future<Part> part) { parts_.push_back(std::move(part)); }
+  void add(std::size_t device, std::future<Part> part) {
+    devices_.push_back(device);
+    parts_.push_back(std::move(part));
+  }
   /// Throws what the first of the parts threw.
   std::vector<Part> results() {
     std::vector<Part> all;
-    for (auto& part : parts_) all.push_back(part.get());
+    for (std::size_t i = 0; i < parts_.size(); ++i) all.push_back(on_behalf_of(devices_[i], [&] { return parts_[i].get(); }));
     return all;
   }
 
  private:
+  std::vector<std::size_t> devices_;
   std::vector<std::future<Part>> parts_;
 };
 
@@ -111,7 +115,7 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
   }
   if (next == 0 || next != parts[0].rows.batch) throw Error("Replicas: the parts are not those of one batch");
 
-  for (auto& copy : copies_) copy.take_parameters();
+  for (std::size_t i = 0; i < copies_.size(); ++i) on_behalf_of(i + 1, [&] { copies_[i].take_parameters(); });
   const auto moving = moving_of(parameters);
   const auto start = random_position();
   std::optional<RandomPosition> end;
@@ -122,35 +126,38 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
     const DeviceScope here(devices_[i]);
     const auto slots = slots_of(i);
     const RandomStream stream(start, {rows.first, rows.count, i});
+    // The part of a mean over more samples: so gradients overflow where the whole batch's would.
+    const double part_scale = scale.of_loss == 1 ? 1 : scale.of_loss * parts[i].weight();
     bool counted = false;
     std::vector<Tensor> graph;
     {
       // Handles end before the lane begins: a plan keeps what others hold.
-      const auto part = function(i, model_, parts[i]);
+      const auto part = on_behalf_of(i, [&] { return function(i, model_, parts[i]); });
       counted = part.step.count.defined();
-      graph = graph_of(part, parameters, scale.of_loss);
+      graph = graph_of(part, parameters, part_scale);
     }
     if (end && end->offset != stream.position().offset)
       throw Error("Replicas: the step function draws other random tensors for each part");
     end = stream.position();
-    running.add((*lanes_)[lane_of_[i]].run(
-        [this, i, counted, own = static_cast<double>(rows.count), &moving, graph = std::move(graph)]() mutable {
-          // Freed before the future is ready: the optimizer overwrites parameters that no graph holds.
-          const auto wanted = std::move(graph);
-          const auto own_slots = slots_of(i);
-          eval(wanted);
-          Part computed;
-          std::size_t at = 0;
-          for (const bool moves : moving) {
-            auto& values = computed.gradients.emplace_back();
-            if (moves) values = wanted[at++].to_vector<float>();
-          }
-          computed.loss = wanted[at++].item<double>();
-          computed.count = counted ? wanted[at].item<double>() : own;
-          return computed;
-        }));
+    running.add(i, (*lanes_)[lane_of_[i]].run([this, i, counted, part_scale, own = static_cast<double>(rows.count), &moving,
+                                               graph = std::move(graph)]() mutable {
+      // Freed before the future is ready: the optimizer overwrites parameters that no graph holds.
+      const auto wanted = std::move(graph);
+      const auto own_slots = slots_of(i);
+      eval(wanted);
+      Part computed;
+      computed.scale = part_scale;
+      std::size_t at = 0;
+      for (const bool moves : moving) {
+        auto& values = computed.gradients.emplace_back();
+        if (moves) values = wanted[at++].to_vector<float>();
+      }
+      computed.loss = wanted[at++].item<double>();
+      computed.count = counted ? wanted[at].item<double>() : own;
+      return computed;
+    }));
   }
-  auto result = added(running.results(), parameters, moving, scale.factor / scale.of_loss);
+  auto result = added(running.results(), parameters, moving, scale.factor);
   result.random = *end;
   return result;
 }
@@ -164,7 +171,7 @@ WholeBatch ReplicaGroup::added(const std::vector<Part>& parts, const nn::NamedPa
   std::vector<double> factors;
   for (const auto& part : parts) {
     whole.loss += part.loss * weight(part);
-    factors.push_back(weight(part) * factor);
+    factors.push_back(weight(part) * factor / part.scale);
   }
   whole.gradients.resize(parameters.size());
   for (std::size_t k = 0; k < parameters.size(); ++k) {
@@ -182,6 +189,36 @@ WholeBatch ReplicaGroup::added(const std::vector<Part>& parts, const nn::NamedPa
 
 void ReplicaGroup::share_buffers() {
   for (auto& copy : copies_) copy.take_buffers();
+}
+
+std::vector<std::vector<Tensor>> ReplicaGroup::buffers() const {
+  std::vector<std::vector<Tensor>> all;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const auto slots = slots_of(i);
+    auto& own = all.emplace_back();
+    for (const auto& [name, buffer] : model_.buffers()) own.push_back(buffer.value());
+  }
+  return all;
+}
+
+void ReplicaGroup::set_buffers(const std::vector<std::vector<Tensor>>& buffers) const {
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const auto slots = slots_of(i);
+    for (std::size_t k = 0; auto& [name, buffer] : model_.buffers()) buffer.set(buffers[i][k++]);
+  }
+}
+
+void ReplicaGroup::leave_first() {
+  copies_[0].take_parameters();
+  std::vector<Tensor> values;
+  {
+    const auto slots = slots_of(1);
+    for (const auto& [name, parameter] : model_.parameters()) values.push_back(parameter.value());
+    for (const auto& [name, buffer] : model_.buffers()) values.push_back(buffer.value());
+  }
+  std::size_t k = 0;
+  for (auto& [name, parameter] : model_.parameters()) parameter.set(values[k++]);
+  for (auto& [name, buffer] : model_.buffers()) buffer.set(values[k++]);
 }
 
 Replicas::Parts ReplicaGroup::batches(const data::Dataset& dataset, const data::BatchOptions& options) const {

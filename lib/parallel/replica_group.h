@@ -5,10 +5,12 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "clnet/data.h"
 #include "clnet/device.h"
+#include "clnet/error.h"
 #include "clnet/nn.h"
 #include "clnet/parallel.h"
 #include "clnet/train.h"
@@ -26,10 +28,28 @@ struct PartStep {
 /// Called in the caller's thread, in the order of the parts, each in the surroundings of its replica.
 using PartFunction = std::function<PartStep(std::size_t part, nn::Module& model, const data::Batch& batch)>;
 
+/// A device failed, as DeviceError says it.
+class DeviceFailed : public DeviceError {
+ public:
+  DeviceFailed(std::size_t which, const std::string& what) : DeviceError(what), device(which) {}
+  const std::size_t device;  ///< its place in the group
+};
+
+/// Runs what only the group's device of this place can fail.
+template <class Work>
+auto on_behalf_of(std::size_t device, const Work& work) {
+  try {
+    return work();
+  } catch (const DeviceError& error) {
+    throw DeviceFailed(device, error.what());
+  }
+}
+
 /// Factors of the gradient.
 struct GradientScale {
-  double of_loss = 1;  ///< gradients are computed of the loss times this, and divided by it: a loss scale
-  double factor = 1;   ///< what they are multiplied by
+  /// Gradients are computed of the whole batch's loss times this, and divided by it: a loss scale.
+  double of_loss = 1;
+  double factor = 1;  ///< what they are multiplied by
 };
 
 /// What a step is made from.
@@ -47,20 +67,30 @@ class ReplicaGroup {
   ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::vector<double> shares);
 
   const std::vector<Device>& devices() const { return devices_; }
+  const std::vector<double>& shares() const { return shares_; }
   data::Share share(std::size_t device) const { return {shares_, device}; }
   Replicas::Parts batches(const data::Dataset& dataset, const data::BatchOptions& options) const;
 
   /// Loss and gradients of the parts together, all of `parameters`. Changes no parameter, and the caller's random numbers only by
-  /// the returned position. Throws as Replicas::step(), when all devices have ended their work.
+  /// the returned position. Throws as Replicas::step(), and DeviceFailed for a DeviceError, when all devices have ended their
+  /// work.
   WholeBatch compute(const nn::NamedParameters& parameters, const std::vector<data::Batch>& parts, const PartFunction& function,
                      const GradientScale& scale = {});
   /// Gives all replicas the buffers of the model, as statistics of batch norm are each replica's own.
   void share_buffers();
 
+  /// The buffers of each replica, to undo a step.
+  std::vector<std::vector<Tensor>> buffers() const;
+  /// Puts them back. No device is asked for anything.
+  void set_buffers(const std::vector<std::vector<Tensor>>& buffers) const;
+  /// Gives the model the second device's values. Asks the first one only for parameters that changed since the last compute().
+  void leave_first();
+
  private:
   /// What a device has computed: means over its samples.
   struct Part {
     double loss = 0, count = 0;
+    double scale = 1;                           ///< of the gradients
     std::vector<std::vector<float>> gradients;  ///< empty for frozen parameters
   };
   class Running;

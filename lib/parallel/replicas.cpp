@@ -29,10 +29,12 @@ bool Replicas::Parts::next() {
   const bool begins = at_.empty();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const DeviceScope here(devices_[i]);
-    if (begins)
-      at_.push_back(batches_[i].begin());
-    else if (at_[i] != batches_[i].end())
-      ++at_[i];
+    on_behalf_of(i, [&] {
+      if (begins)
+        at_.push_back(batches_[i].begin());
+      else if (at_[i] != batches_[i].end())
+        ++at_[i];
+    });
   }
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (at_[i] == batches_[i].end()) {

@@ -102,8 +102,7 @@ class Fit {
   }
 
   FitResult run() {
-    std::optional<DeviceScope> here;
-    if (!options_.devices.empty()) here.emplace(options_.devices[0]);
+    if (!options_.devices.empty()) here_.emplace(options_.devices[0]);
     const nn::KeptModes kept(model_);
     if (nn::Modes::all_in_inference(model_)) train_unfrozen();
     Interrupt interrupt(options_.interrupt);
@@ -160,7 +159,8 @@ class Fit {
   void place() {
     const auto& devices = options_.devices;
     if (devices.size() > 1) {
-      devices_.emplace(model_, optimizer_, devices, options_.shares, metrics_);
+      devices_.emplace(model_, optimizer_, metrics_,
+                       SeveralDevices::Options{.devices = devices, .shares = options_.shares, .undo = !options_.strict_devices});
     } else if (!devices.empty()) {
       model_.to(devices[0]);
       optimizer_.to(devices[0]);
@@ -402,28 +402,12 @@ class Fit {
   bool steps() {
     ended_ = false;
     if (enough_steps()) return true;
-    const data::BatchOptions options{.batch_size = options_.batch_size,
-                                     .shuffle = shuffle(),
-                                     .seed = options_.seed,
-                                     .epoch = static_cast<std::uint64_t>(at_.epochs),
-                                     .start = at_.epoch_steps,
-                                     .augmentation = options_.augmentation,
-                                     .workers = options_.workers,
-                                     .prefetch = options_.prefetch,
-                                     .collate = options_.collate,
-                                     .length = options_.length,
-                                     .sampler = options_.sampler,
-                                     .stream_state = at_.stream_state,
-                                     .share = job_.share()};
     std::optional<bool> went_on;
     if (devices_) {
-      auto parts = devices_->batches(dataset_, options);
-      while (!went_on && parts.next()) {
-        step(parts.now());
-        went_on = ended_after_step();
+      while (!went_on && several_steps(went_on)) {
       }
     } else {
-      for (const data::Batch& batch : data::batches(dataset_, options)) {
+      for (const data::Batch& batch : data::batches(dataset_, batch_options())) {
         step(batch);
         if ((went_on = ended_after_step())) break;
       }
@@ -437,6 +421,22 @@ class Fit {
       show();
     }
     return true;
+  }
+
+  data::BatchOptions batch_options() const {
+    return {.batch_size = options_.batch_size,
+            .shuffle = shuffle(),
+            .seed = options_.seed,
+            .epoch = static_cast<std::uint64_t>(at_.epochs),
+            .start = at_.epoch_steps,
+            .augmentation = options_.augmentation,
+            .workers = options_.workers,
+            .prefetch = options_.prefetch,
+            .collate = options_.collate,
+            .length = options_.length,
+            .sampler = options_.sampler,
+            .stream_state = at_.stream_state,
+            .share = job_.share()};
   }
 
   /// Reads losses and writes a checkpoint where it is time. Nothing: the epoch goes on. False: interrupted.
@@ -506,6 +506,27 @@ class Fit {
       run_.loss = Tensor::scalar(loss);
     }
     end_step(parts[0], parts[0].rows.batch);
+  }
+
+  /// Steps on several devices until the epoch ends, `went_on` says how training goes on, or a device is left out: true.
+  bool several_steps(std::optional<bool>& went_on) {
+    // What a stream has given does not come again.
+    const auto can_repeat = [this] { return !is_stream_ || at_.epoch_steps == 0 || at_.stream_state; };
+    try {
+      auto parts = devices_->batches(dataset_, batch_options());
+      while (parts.next()) {
+        step(parts.now());
+        went_on = ended_after_step();
+        if (went_on) return true;
+      }
+    } catch (const parallel::DeviceFailed& failed) {
+      if (options_.strict_devices || devices_->count() == 1 || !can_repeat()) throw;
+      devices_->leave_out(failed);
+      here_.reset();
+      here_.emplace(devices_->first());
+      return true;
+    }
+    return false;
   }
 
   Step step_of(nn::Module& model, const data::Batch& batch) const {
@@ -634,6 +655,7 @@ class Fit {
   FitResult result_;
 
   std::optional<SeveralDevices> devices_;  ///< where there are several
+  std::optional<DeviceScope> here_;        ///< the first of the options' devices that has not failed
 
   Job job_;
   data::Batch last_batch_;         ///< this rank's share of the last batch that has one

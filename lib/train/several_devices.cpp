@@ -1,17 +1,25 @@
 #include "lib/train/several_devices.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/base/log.h"
 
 namespace clnet::train {
 
-SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, const std::vector<Device>& devices,
-                               const std::vector<double>& shares, std::vector<metrics::Metric>& metrics)
-    : optimizer_(std::move(optimizer)), metrics_(metrics), group_(model, devices, shares) {
-  optimizer_.to(devices[0]);
-  for (std::size_t i = 1; i < devices.size(); ++i) {
+SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, std::vector<metrics::Metric>& metrics,
+                               Options options)
+    : model_(model), optimizer_(std::move(optimizer)), metrics_(metrics), undo_(options.undo) {
+  group_.emplace(model_, options.devices, std::move(options.shares));
+  optimizer_.to(first());
+  for (std::size_t i = 1; i < count(); ++i) {
     auto& own = more_metrics_.emplace_back();
     for (const auto& metric : metrics) own.push_back(metric.fresh());
   }
@@ -19,33 +27,103 @@ SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, co
 
 double SeveralDevices::step(const std::vector<data::Batch>& parts, const StepOptions& options,
                             const std::function<Step(nn::Module& model, const data::Batch& batch)>& function) {
-  const Tensor scale = optimizer_.loss_scale();
-  const auto whole = group_.compute(optimizer_.parameters(), parts,
-                                    [&](std::size_t part, nn::Module& model, const data::Batch& batch) -> parallel::PartStep {
-                                      auto step = function(model, batch);
-                                      auto& metrics = part == 0 ? metrics_ : more_metrics_[part - 1];
-                                      auto more = metrics::update(metrics, step.outputs, step.labels);
-                                      return {std::move(step), std::move(more)};
-                                    },
-                                    {.of_loss = scale.defined() ? scale.item<double>() : 1, .factor = options.loss_factor});
-  if (options.accumulate)
-    optimizer_.add_to_sums(whole.gradients);
-  else
-    optimizer_.apply_with_sums(whole.gradients);
+  std::optional<Before> kept;
+  if (undo_) kept = before();
+  parallel::WholeBatch whole;
+  try {
+    const Tensor scale = optimizer_.loss_scale();
+    whole = group_->compute(optimizer_.parameters(), parts,
+                            [&](std::size_t part, nn::Module& model, const data::Batch& batch) -> parallel::PartStep {
+                              auto step = function(model, batch);
+                              auto more = metrics::update(metrics_of(part), step.outputs, step.labels);
+                              return {std::move(step), std::move(more)};
+                            },
+                            {.of_loss = scale.defined() ? scale.item<double>() : 1, .factor = options.loss_factor});
+    parallel::on_behalf_of(0, [&] {
+      if (options.accumulate)
+        optimizer_.add_to_sums(whole.gradients);
+      else
+        optimizer_.apply_with_sums(whole.gradients);
+    });
+  } catch (const parallel::DeviceFailed&) {
+    if (kept) undo(*kept);
+    throw;
+  }
   set_random_position(whole.random);
-  for (auto& metric : metrics_) metric.detach();
-  for (auto& own : more_metrics_)
-    for (auto& metric : own) metric.detach();
+  for (std::size_t i = 0; i < count(); ++i)
+    for (auto& metric : metrics_of(i)) metric.detach();
   return whole.loss;
 }
 
+SeveralDevices::Before SeveralDevices::before() const {
+  Before kept{group_->buffers(), {}};
+  for (std::size_t i = 0; i < group_->devices().size(); ++i)
+    for (const auto& metric : i == 0 ? metrics_ : more_metrics_[i - 1]) kept.metrics.push_back(metric.state_dict());
+  return kept;
+}
+
+void SeveralDevices::undo(const Before& before) {
+  group_->set_buffers(before.buffers);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < count(); ++i)
+    for (auto& metric : metrics_of(i)) {
+      metric.reset();  // what waits is not computed
+      metric.load_state_dict(before.metrics[next++]);
+    }
+}
+
+bool SeveralDevices::take_metrics(std::size_t failed) {
+  auto& heirs = failed == 0 ? more_metrics_[0] : metrics_;
+  const auto& heir = group_->devices()[failed == 0 ? 1 : 0];
+  bool all = true;
+  for (std::size_t k = 0; k < metrics_.size(); ++k) {
+    auto sums = heirs[k].state_dict();
+    try {
+      const auto lost = metrics_of(failed)[k].state_dict();
+      std::vector<Tensor> together;
+      for (std::size_t i = 0; i < sums.size(); ++i) together.push_back(sums[i].second + copy_to(lost[i].second, heir));
+      eval(together);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i].second = together[i].detach();
+    } catch (const DeviceError&) {
+      sums = heirs[k].state_dict();
+      all = false;
+    }
+    metrics_[k].load_state_dict(sums);
+  }
+  more_metrics_.erase(more_metrics_.begin() + static_cast<std::ptrdiff_t>(failed == 0 ? 0 : failed - 1));
+  return all;
+}
+
+void SeveralDevices::leave_out(const parallel::DeviceFailed& failed) {
+  auto devices = group_->devices();
+  auto shares = group_->shares();
+  const auto at = static_cast<std::ptrdiff_t>(failed.device);
+  const auto name = devices[failed.device].info().name;
+  if (failed.device == 0) {
+    try {
+      optimizer_.to(devices[1]);
+      group_->leave_first();
+    } catch (const DeviceError&) {
+      throw failed;
+    }
+  }
+  const bool has_metrics = take_metrics(failed.device);
+  devices.erase(devices.begin() + at);
+  shares.erase(shares.begin() + at);
+  if (std::all_of(shares.begin(), shares.end(), [](double share) { return share == 0; })) shares.assign(shares.size(), 1);
+  group_.emplace(model_, devices, shares);
+  const std::string_view what = failed.what();
+  logging::print(logging::Level::warning, "train::fit: the device {} failed and is left out; its step is made anew by {}{}: {}",
+                 name, devices.size() == 1 ? "the other one" : fmt::format("the {} others", devices.size()),
+                 has_metrics ? "" : ", and the epoch's metrics lack its samples", what.substr(0, what.find('\n')));
+}
+
 void SeveralDevices::collect() {
-  const auto& first = group_.devices()[0];
   for (std::size_t k = 0; k < metrics_.size(); ++k) {
     auto sums = metrics_[k].state_dict();
     for (auto& own : more_metrics_) {
       const auto state = own[k].state_dict();
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i].second = sums[i].second + copy_to(state[i].second, first);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i].second = sums[i].second + copy_to(state[i].second, first());
       own[k].reset();
     }
     for (auto& [name, sum] : sums) sum = sum.detach();
