@@ -36,6 +36,7 @@ using tools::TrainData;
 using tools::TrainOptions;
 
 constexpr int failed = 1, interrupted = 130;
+constexpr std::int64_t steps_that_show_shares = 16;
 
 optim::Schedule make_schedule(const TrainOptions& o, std::int64_t total) {
   const double rate = *tools::optimizer_options(o).learning_rate;
@@ -166,7 +167,7 @@ class Speaker {
 /// All of --devices for a program alone; of several ranks each has one of them, by its number on its host. Else --device.
 std::vector<Device> devices_of(const TrainOptions& o, const dist::Group& ranks) {
   if (ranks.size() > 1) {
-    if (!o.shares.empty()) throw Error("--shares: ranks have equal shares");
+    if (!o.share_texts.empty()) throw Error("--shares: ranks have equal shares");
     if (!o.devices.empty()) return {Device::find(o.devices[static_cast<std::size_t>(ranks.local_rank()) % o.devices.size()])};
   }
   std::vector<Device> devices;
@@ -181,7 +182,9 @@ std::string devices_text(const TrainOptions& o, const std::vector<Device>& devic
   for (const auto& device : devices) names.push_back(device.info().name);
   if (names.size() == 1) return "device " + names[0];
   return fmt::format("devices {}, {} shares", fmt::join(names, " and "),
-                     o.shares.empty() ? "equal" : fmt::format("{}", fmt::join(o.shares, ":")));
+                     o.measures_shares  ? "measured"
+                     : o.shares.empty() ? "equal"
+                                        : fmt::format("{}", fmt::join(o.shares, ":")));
 }
 
 /// Fails now where a file could not be written at the end.
@@ -277,6 +280,7 @@ int run(const TrainOptions& o) {
   if (devices.size() > 1) {
     fit.devices = devices;
     fit.shares = o.shares;
+    fit.share_steps = o.measures_shares ? steps_that_show_shares : 0;
     fit.strict_devices = o.strict_devices;
   }
   fit.exchanged = o.exchange == "bf16" ? Dtype::bf16 : Dtype::f32;

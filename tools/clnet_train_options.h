@@ -52,7 +52,9 @@ struct TrainOptions {
 
   std::string device;
   std::vector<std::string> devices;
-  std::vector<double> shares;
+  std::vector<std::string> share_texts;
+  std::vector<double> shares;    ///< of the texts, after parse()
+  bool measures_shares = false;  ///< the same
   bool strict_devices = false;
   std::string exchange = "f32";
 };

@@ -183,6 +183,9 @@ struct FitOptions {
   /// group of several ranks.
   std::vector<Device> devices = {};
   std::vector<double> shares = {};  ///< of each batch, in proportion, by device; empty: equal ones
+  /// Not 0: after so many steps with equal shares each device gets one by its speed in the later half of them, in percent. A line
+  /// on stderr says which. The numbers of such a training are not the same each time. A checkpoint keeps the shares.
+  std::int64_t share_steps = 0;
   /// A device that fails while the devices train ends the training. Otherwise the step is undone, the device is left out, a line
   /// on stderr says so, and the others make the step; but not where it was the last one, where the first one no longer gives the
   /// optimizer's states, or for a stream without a state().

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <future>
 #include <span>
@@ -74,6 +75,7 @@ class ReplicaGroup::Running {
     for (std::size_t i = 0; i < parts_.size(); ++i) all.push_back(on_behalf_of(devices_[i], [&] { return parts_[i].get(); }));
     return all;
   }
+  const std::vector<std::size_t>& devices() const { return devices_; }
 
  private:
   std::vector<std::size_t> devices_;
@@ -84,9 +86,7 @@ ReplicaGroup::ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::
     : model_(model), devices_(std::move(devices)), shares_(std::move(shares)) {
   const auto count = devices_.size();
   if (count == 0) throw Error("Replicas: there are no devices");
-  if (shares_.empty()) shares_.assign(count, 1);
-  if (shares_.size() != count) throw Error(fmt::format("Replicas: {} shares for {} devices", shares_.size(), count));
-  (void)data::rows_of(share(0), 0);
+  set_shares(shares_.empty() ? std::vector<double>(count, 1) : shares_);
   model_.to(devices_[0]);
   for (std::size_t i = 1; i < count; ++i) copies_.emplace_back(model_, devices_[i]);
   std::vector<Device> unlike;
@@ -96,6 +96,13 @@ ReplicaGroup::ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::
     if (found == unlike.end()) unlike.push_back(device);
   }
   lanes_.emplace(unlike);
+}
+
+void ReplicaGroup::set_shares(std::vector<double> shares) {
+  if (shares.size() != devices_.size())
+    throw Error(fmt::format("Replicas: {} shares for {} devices", shares.size(), devices_.size()));
+  (void)data::rows_of({shares, 0}, 0);
+  shares_ = std::move(shares);
 }
 
 std::optional<SlotScope> ReplicaGroup::slots_of(std::size_t device) const {
@@ -144,6 +151,7 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
       // Freed before the future is ready: the optimizer overwrites parameters that no graph holds.
       const auto wanted = std::move(graph);
       const auto own_slots = slots_of(i);
+      const auto begin = std::chrono::steady_clock::now();
       eval(wanted);
       Part computed;
       computed.scale = part_scale;
@@ -154,10 +162,14 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
       }
       computed.loss = wanted[at++].item<double>();
       computed.count = counted ? wanted[at].item<double>() : own;
+      computed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       return computed;
     }));
   }
-  auto result = added(running.results(), parameters, moving, scale.factor);
+  const auto computed = running.results();
+  auto result = added(computed, parameters, moving, scale.factor);
+  result.seconds.resize(count);
+  for (std::size_t i = 0; i < computed.size(); ++i) result.seconds[running.devices()[i]] = computed[i].seconds;
   result.random = *end;
   return result;
 }

@@ -57,6 +57,8 @@ struct WholeBatch {
   double loss = 0;                ///< the mean over all that counts
   std::vector<Tensor> gradients;  ///< by parameter, f32 in the host's memory; undefined for frozen ones
   RandomPosition random;          ///< behind the batch
+  /// By device: from its first command to the last gradient on the host; 0 where it had no samples.
+  std::vector<double> seconds;
 };
 
 /// The first device has the model's own parameters and buffers, the others have copies. Each device has a lane, in which it
@@ -69,6 +71,8 @@ class ReplicaGroup {
   const std::vector<Device>& devices() const { return devices_; }
   const std::vector<double>& shares() const { return shares_; }
   data::Share share(std::size_t device) const { return {shares_, device}; }
+  /// Of later batches(), as many as devices.
+  void set_shares(std::vector<double> shares);
   Replicas::Parts batches(const data::Dataset& dataset, const data::BatchOptions& options) const;
 
   /// Loss and gradients of the parts together, all of `parameters`. Changes no parameter, and the caller's random numbers only by
@@ -89,7 +93,7 @@ class ReplicaGroup {
  private:
   /// What a device has computed: means over its samples.
   struct Part {
-    double loss = 0, count = 0;
+    double loss = 0, count = 0, seconds = 0;
     double scale = 1;                           ///< of the gradients
     std::vector<std::vector<float>> gradients;  ///< empty for frozen parameters
   };

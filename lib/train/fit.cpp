@@ -159,8 +159,14 @@ class Fit {
   void place() {
     const auto& devices = options_.devices;
     if (devices.size() > 1) {
+      // Those of a checkpoint, if they were measured for as many devices.
+      const bool measured = options_.share_steps > 0 && at_.shares.size() == devices.size();
       devices_.emplace(model_, optimizer_, metrics_,
-                       SeveralDevices::Options{.devices = devices, .shares = options_.shares, .undo = !options_.strict_devices});
+                       SeveralDevices::Options{.devices = devices,
+                                               .shares = measured ? at_.shares : options_.shares,
+                                               .measured_steps = options_.share_steps,
+                                               .measured = measured,
+                                               .undo = !options_.strict_devices});
     } else if (!devices.empty()) {
       model_.to(devices[0]);
       optimizer_.to(devices[0]);
@@ -236,6 +242,9 @@ class Fit {
             "several devices in one rank of several; give each rank one device");
     require(o.shares.empty() || o.shares.size() == o.devices.size(),
             fmt::format("{} shares for {} devices", o.shares.size(), o.devices.size()));
+    require(o.share_steps >= 0, fmt::format("share_steps cannot be {}", o.share_steps));
+    require(o.share_steps == 0 || o.shares.empty(), "shares that are given are not measured");
+    require(o.share_steps == 0 || o.devices.size() > 1, "share_steps needs several devices");
     require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
     require(!o.checkpoint.empty() || (o.checkpoint_steps == 0 && !o.resume),
             "checkpoint_steps and resume need a checkpoint folder");
@@ -505,10 +514,11 @@ class Fit {
                                          });
       run_.loss = Tensor::scalar(loss);
     }
+    at_.shares = devices_->measured_shares();
     end_step(parts[0], parts[0].rows.batch);
   }
 
-  /// Steps on several devices until the epoch ends, `went_on` says how training goes on, or a device is left out: true.
+  /// Steps on several devices until the epoch ends, `went_on` says how training goes on, or later batches have other parts: true.
   bool several_steps(std::optional<bool>& went_on) {
     // What a stream has given does not come again.
     const auto can_repeat = [this] { return !is_stream_ || at_.epoch_steps == 0 || at_.stream_state; };
@@ -517,7 +527,7 @@ class Fit {
       while (parts.next()) {
         step(parts.now());
         went_on = ended_after_step();
-        if (went_on) return true;
+        if (went_on || (devices_->shares_changed() && can_repeat())) return true;
       }
     } catch (const parallel::DeviceFailed& failed) {
       if (options_.strict_devices || devices_->count() == 1 || !can_repeat()) throw;

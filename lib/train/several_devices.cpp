@@ -1,8 +1,10 @@
 #include "lib/train/several_devices.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -16,8 +18,13 @@ namespace clnet::train {
 
 SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, std::vector<metrics::Metric>& metrics,
                                Options options)
-    : model_(model), optimizer_(std::move(optimizer)), metrics_(metrics), undo_(options.undo) {
+    : model_(model),
+      optimizer_(std::move(optimizer)),
+      metrics_(metrics),
+      undo_(options.undo),
+      measured_steps_(options.measured_steps) {
   group_.emplace(model_, options.devices, std::move(options.shares));
+  if (options.measured) measured_shares_ = group_->shares();
   optimizer_.to(first());
   for (std::size_t i = 1; i < count(); ++i) {
     auto& own = more_metrics_.emplace_back();
@@ -27,6 +34,7 @@ SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, st
 
 double SeveralDevices::step(const std::vector<data::Batch>& parts, const StepOptions& options,
                             const std::function<Step(nn::Module& model, const data::Batch& batch)>& function) {
+  shares_changed_ = false;
   std::optional<Before> kept;
   if (undo_) kept = before();
   parallel::WholeBatch whole;
@@ -52,7 +60,35 @@ double SeveralDevices::step(const std::vector<data::Batch>& parts, const StepOpt
   set_random_position(whole.random);
   for (std::size_t i = 0; i < count(); ++i)
     for (auto& metric : metrics_of(i)) metric.detach();
+  measure(parts, whole.seconds);
   return whole.loss;
+}
+
+void SeveralDevices::measure(const std::vector<data::Batch>& parts, const std::vector<double>& seconds) {
+  if (measured_steps_ == 0 || !measured_shares_.empty()) return;
+  auto& each = row_seconds_.emplace_back();
+  for (std::size_t i = 0; i < count(); ++i)
+    each.push_back(seconds[i] / static_cast<double>(std::max<std::int64_t>(parts[i].rows.count, 1)));
+  if (std::cmp_less(row_seconds_.size(), measured_steps_)) return;
+  // The first half made plans and programs. Of the others the median counts: a device may be disturbed.
+  std::vector<double> speeds;
+  double all = 0;
+  for (std::size_t i = 0; i < count(); ++i) {
+    std::vector<double> times;
+    for (std::size_t step = row_seconds_.size() / 2; step < row_seconds_.size(); ++step)
+      if (row_seconds_[step][i] > 0) times.push_back(row_seconds_[step][i]);
+    // A device that had no samples of the batches has not shown its speed.
+    if (times.empty()) times.push_back(1);
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+    all += speeds.emplace_back(1 / times[times.size() / 2]);
+  }
+  // In percent, so that the line that says them gives the same ones again.
+  for (const double speed : speeds) measured_shares_.push_back(std::max(1.0, std::round(100 * speed / all)));
+  row_seconds_.clear();
+  group_->set_shares(measured_shares_);
+  shares_changed_ = true;
+  logging::print(logging::Level::warning, "train::fit: the shares of the devices are {} from now on, as {} steps took them",
+                 fmt::join(measured_shares_, ","), measured_steps_);
 }
 
 SeveralDevices::Before SeveralDevices::before() const {
@@ -111,6 +147,9 @@ void SeveralDevices::leave_out(const parallel::DeviceFailed& failed) {
   devices.erase(devices.begin() + at);
   shares.erase(shares.begin() + at);
   if (std::all_of(shares.begin(), shares.end(), [](double share) { return share == 0; })) shares.assign(shares.size(), 1);
+  // Begun anew: the others' places have changed.
+  row_seconds_.clear();
+  if (!measured_shares_.empty()) measured_shares_ = shares;
   group_.emplace(model_, devices, shares);
   const std::string_view what = failed.what();
   logging::print(logging::Level::warning, "train::fit: the device {} failed and is left out; its step is made anew by {}{}: {}",

@@ -1,6 +1,7 @@
 // What fit() asks where several devices of this process work on one training (clnet/parallel.h).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -22,8 +23,10 @@ class SeveralDevices {
  public:
   struct Options {
     std::vector<Device> devices;
-    std::vector<double> shares;  ///< empty: equal ones
-    bool undo = true;            ///< a step that fails is undone
+    std::vector<double> shares;       ///< empty: equal ones
+    std::int64_t measured_steps = 0;  ///< not 0: after so many steps shares by the devices' speed
+    bool measured = false;            ///< the shares are such
+    bool undo = true;                 ///< a step that fails is undone
   };
   /// Moves model and optimizer to the first device. All must outlive this object; `metrics` are those of the first device.
   SeveralDevices(nn::Module& model, optim::Optimizer optimizer, std::vector<metrics::Metric>& metrics, Options options);
@@ -43,6 +46,11 @@ class SeveralDevices {
   double step(const std::vector<data::Batch>& parts, const StepOptions& options,
               const std::function<Step(nn::Module& model, const data::Batch& batch)>& function);
 
+  /// The shares, when they have been measured.
+  const std::vector<double>& measured_shares() const { return measured_shares_; }
+  /// Whether the last step measured them: later batches have other parts.
+  bool shares_changed() const { return shares_changed_; }
+
   /// Goes on without the device, and says so in a line. Throws `failed` where that is the first one and no longer gives the
   /// optimizer's states.
   void leave_out(const parallel::DeviceFailed& failed);
@@ -61,6 +69,7 @@ class SeveralDevices {
   std::vector<metrics::Metric>& metrics_of(std::size_t device) { return device == 0 ? metrics_ : more_metrics_[device - 1]; }
   Before before() const;
   void undo(const Before& before);
+  void measure(const std::vector<data::Batch>& parts, const std::vector<double>& seconds);
   bool take_metrics(std::size_t failed);
 
   nn::Module& model_;
@@ -69,6 +78,11 @@ class SeveralDevices {
   std::optional<parallel::ReplicaGroup> group_;
   std::vector<std::vector<metrics::Metric>> more_metrics_;  ///< of the other devices
   bool undo_;
+
+  std::int64_t measured_steps_;
+  std::vector<std::vector<double>> row_seconds_;  ///< by step and device, while they are measured
+  std::vector<double> measured_shares_;
+  bool shares_changed_ = false;
 };
 
 }  // namespace clnet::train

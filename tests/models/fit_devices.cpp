@@ -6,6 +6,7 @@
 #include "clnet/clnet.h"
 #include "tests/models/fit_runs.h"
 #include "tests/models/process.h"
+#include "tests/support/captured.h"
 #include "tests/support/second_device.h"
 #include "tests/support/temporary.h"
 
@@ -86,11 +87,47 @@ TEST_CASE("fit: a run in pieces over several devices has the bits of a whole one
   CHECK(rest.weights == whole.weights);
 }
 
+TEST_CASE("fit: shares are measured once, said, and kept in the checkpoint") {
+  const auto devices = two_devices();
+  const Folder folder;
+  const auto run = [&](std::int64_t steps, std::string& said) {
+    Recorded recorded;
+    said = written_on_stderr([&] {
+      recorded = run_of({.steps = steps, .devices = devices, .share_steps = 4, .checkpoint = folder.path(), .resume = true});
+    });
+    return recorded.losses;
+  };
+  const auto kept = [&] {
+    const auto metadata = io::load_safetensors(folder / "checkpoint.safetensors").metadata;
+    return metadata.contains("device shares") ? metadata.at("device shares") : "";
+  };
+  std::string said;
+  // Cut short within the measurement, which begins again.
+  auto losses = run(3, said);
+  CHECK(said.empty());
+  CHECK(kept().empty());
+  auto more = run(9, said);
+  losses.insert(losses.end(), more.begin(), more.end());
+  CHECK_THAT(said, Catch::Contains("the shares of the devices are " + kept() + " from now on, as 4 steps took them"));
+  const auto shares = kept();
+  CHECK(shares.find(',') != std::string::npos);
+  more = run(14, said);
+  losses.insert(losses.end(), more.begin(), more.end());
+  CHECK(said.empty());
+  CHECK(kept() == shares);
+  const auto alone = run_of({.steps = 14}).losses;
+  REQUIRE(losses.size() == alone.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == Approx(alone[i]).margin(2e-5));
+}
+
 TEST_CASE("fit: refuses devices and shares that do not fit") {
   const auto devices = two_devices();
   CHECK_THROWS_WITH(run_of({.devices = devices, .shares = {1}}), "train::fit: 1 shares for 2 devices");
   CHECK_THROWS_WITH(run_of({.shares = {1, 1}}), "train::fit: 2 shares for 0 devices");
   CHECK_THROWS_WITH(run_of({.devices = devices, .shares = {1, -1}}), "shares: -1 is no share");
+  CHECK_THROWS_WITH(run_of({.devices = {devices[0]}, .share_steps = 4}), "train::fit: share_steps needs several devices");
+  CHECK_THROWS_WITH(run_of({.devices = devices, .shares = {1, 1}, .share_steps = 4}),
+                    "train::fit: shares that are given are not measured");
 }
 
 TEST_CASE("clnet-train: several devices, stopped and resumed") {
@@ -113,6 +150,11 @@ TEST_CASE("clnet-train: several devices, stopped and resumed") {
               .code == 0);
   CHECK(content(folder / "pieces") == content(folder / "constant"));
 
+  const auto measured = train({"--steps", "20", "--shares", "auto", "--strict-devices", "--save", "measured"});
+  CHECK(measured.code == 0);
+  CHECK_THAT(measured.out, Catch::Contains(", measured shares"));
+  CHECK_THAT(measured.err, Catch::Contains("the shares of the devices are "));
+
   const auto refused = [&](std::vector<std::string> more, int code) {
     const auto outcome = train(std::move(more));
     CHECK(outcome.code == code);
@@ -121,4 +163,5 @@ TEST_CASE("clnet-train: several devices, stopped and resumed") {
   CHECK_THAT(refused({"--shares", "1"}, 2), Catch::Contains("--shares: 1 for 2 devices"));
   CHECK_THAT(refused({"--shares", "0,0"}, 2), Catch::Contains("--shares: all are 0"));
   CHECK_THAT(refused({"--shares", "1,x"}, 2), Catch::Contains("--shares: x is not a number from 0"));
+  CHECK_THAT(refused({"--shares", "auto,1"}, 2), Catch::Contains("--shares: auto beside numbers"));
 }
