@@ -187,7 +187,7 @@ struct Optimizer::Impl {
   }
 
   /// Gradients that were computed elsewhere, those of frozen parameters left out. Throws where one does not fit.
-  std::vector<Tensor> given(std::vector<Tensor> gradients) const {
+  std::vector<Tensor> given(std::vector<Tensor> gradients, bool may_miss) const {
     if (gradients.size() != members.size())
       throw Error(fmt::format("{}: {} gradients for {} parameters", name, gradients.size(), members.size()));
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -195,6 +195,7 @@ struct Optimizer::Impl {
         gradients[i] = {};
         continue;
       }
+      if (!gradients[i].defined() && may_miss) continue;
       if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", name, members[i].name));
       const auto gradient = gradients[i].spec(), parameter = members[i].parameter.value().spec();
       const auto text = [&] {
@@ -524,7 +525,7 @@ void Optimizer::step() {
 void Optimizer::apply(const std::vector<Tensor>& gradients) {
   require_made("apply");
   Impl::Stepping stepping(*impl_, "apply");
-  impl_->run(impl_->update(impl_->given(gradients)), false);
+  impl_->run(impl_->update(impl_->given(gradients, false)), false);
   stepping.done();
 }
 
@@ -532,7 +533,7 @@ void Optimizer::apply_with_sums(const std::vector<Tensor>& gradients) {
   require_made("apply_with_sums");
   Impl::Stepping stepping(*impl_, "apply_with_sums");
   std::vector<Tensor> more;
-  auto update = impl_->update(impl_->replaced(impl_->with_sums(impl_->given(gradients)), more));
+  auto update = impl_->update(impl_->replaced(impl_->with_sums(impl_->given(gradients, true)), more));
   impl_->run(std::move(update), true, std::move(more));
   stepping.done();
 }
@@ -540,7 +541,7 @@ void Optimizer::apply_with_sums(const std::vector<Tensor>& gradients) {
 void Optimizer::add_to_sums(const std::vector<Tensor>& gradients) {
   require_made("add_to_sums");
   Impl::Stepping stepping(*impl_, "add_to_sums");
-  impl_->add_up(impl_->given(gradients), {});
+  impl_->add_up(impl_->given(gradients, true), {});
   stepping.done();
 }
 

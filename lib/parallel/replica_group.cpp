@@ -19,43 +19,92 @@ namespace clnet::parallel {
 
 namespace {
 
-/// The parameters that are not frozen.
-std::vector<bool> moving_of(const nn::NamedParameters& parameters) {
-  std::vector<bool> moving;
-  for (const auto& [name, parameter] : parameters) moving.push_back(!parameter.frozen());
-  return moving;
-}
+/// A part as graph.
+struct PartGraph {
+  std::vector<bool> reached;  ///< by parameter: it has a gradient
+  std::vector<Tensor> all;    ///< the gradients, the loss, its count if there is one, and what is computed along
+  bool has_count = false;
+  double scale = 1;  ///< of the gradients
+};
 
-/// The gradients of all moving parameters, the loss, its count, and what is computed along, built as graph.
-std::vector<Tensor> graph_of(const PartStep& part, const nn::NamedParameters& parameters, double loss_scale) {
+PartGraph graph_of(const PartStep& part, const nn::NamedParameters& parameters, double loss_scale, bool may_miss) {
   const auto& step = part.step;
   if (!step.loss.defined() || step.loss.numel() != 1) throw Error("Replicas: the step function gave no loss of one element");
   const auto leaves = nn::reached_leaves("Replicas", step.loss, parameters);
+  PartGraph graph{.reached = {}, .all = {}, .has_count = step.count.defined(), .scale = loss_scale};
   std::vector<Tensor> reached;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (parameters[i].second.frozen()) continue;
-    if (!leaves[i].defined())
+    const bool moves = !parameters[i].second.frozen();
+    if (moves && !leaves[i].defined() && !may_miss)
       throw Error(fmt::format("Replicas: the loss does not depend on {}; freeze it, or leave it out of the optimizer",
                               parameters[i].first));
-    reached.push_back(leaves[i]);
+    graph.reached.push_back(moves && leaves[i].defined());
+    if (graph.reached.back()) reached.push_back(leaves[i]);
   }
-  std::vector<Tensor> all;
   if (loss_scale == 1) {
-    all = clnet::gradients(step.loss, reached);
+    graph.all = clnet::gradients(step.loss, reached);
   } else {
     const Tensor wide = reshape(cast(step.loss, Dtype::f32), {}), start = Tensor::scalar(loss_scale);
-    all = clnet::gradients(std::span(&wide, 1), std::span(&start, 1), reached);
+    graph.all = clnet::gradients(std::span(&wide, 1), std::span(&start, 1), reached);
   }
-  all.push_back(step.loss);
-  if (step.count.defined()) all.push_back(step.count);
-  all.insert(all.end(), part.more.begin(), part.more.end());
-  return all;
+  graph.all.push_back(step.loss);
+  if (step.count.defined()) graph.all.push_back(step.count);
+  graph.all.insert(graph.all.end(), part.more.begin(), part.more.end());
+  return graph;
 }
 
-}  // namespace
+/// What a device has computed: means over its samples.
+struct Part {
+  double loss = 0, count = 0, seconds = 0;
+  double scale = 1;                           ///< of the gradients
+  std::vector<bool> reached;                  ///< by parameter: it has a gradient
+  std::vector<std::vector<float>> gradients;  ///< by parameter
+};
+
+/// Evaluates the graph and reads what it gives. Nothing of it is left when this returns: the optimizer overwrites parameters that
+/// no graph holds.
+Part computed_part(PartGraph graph, std::int64_t rows) {
+  const auto begin = std::chrono::steady_clock::now();
+  eval(graph.all);
+  Part part{.scale = graph.scale, .reached = graph.reached, .gradients = {}};
+  std::size_t next = 0;
+  for (const bool has_gradient : graph.reached) {
+    auto& values = part.gradients.emplace_back();
+    if (has_gradient) values = graph.all[next++].to_vector<float>();
+  }
+  part.loss = graph.all[next++].item<double>();
+  part.count = graph.has_count ? graph.all[next].item<double>() : static_cast<double>(rows);
+  part.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return part;
+}
+
+WholeBatch added(const std::vector<Part>& parts, const nn::NamedParameters& parameters, double factor) {
+  double all = 0;
+  for (const auto& part : parts) all += part.count;
+  const auto weight = [all](const Part& part) { return all > 0 ? part.count / all : 0; };
+  WholeBatch whole;
+  std::vector<double> factors;
+  for (const auto& part : parts) {
+    if (part.reached != parts[0].reached) throw Error("Replicas: the loss depends on some parameters in some parts only");
+    whole.loss += part.loss * weight(part);
+    factors.push_back(weight(part) * factor / part.scale);
+  }
+  whole.gradients.resize(parameters.size());
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    if (!parts[0].reached[k]) continue;
+    std::vector<float> sum(parts[0].gradients[k].size());
+    for (std::size_t j = 0; j < sum.size(); ++j) {
+      double exact = 0;
+      for (std::size_t i = 0; i < parts.size(); ++i) exact += double{parts[i].gradients[k][j]} * factors[i];
+      sum[j] = static_cast<float>(exact);
+    }
+    whole.gradients[k] = Tensor::from(sum, parameters[k].second.shape());
+  }
+  return whole;
+}
 
 /// Parts that are being computed. What they change is the caller's, so all have ended when this ends, also by an exception.
-class ReplicaGroup::Running {
+class Running {
  public:
   Running() = default;
   ~Running() {
@@ -81,6 +130,8 @@ class ReplicaGroup::Running {
   std::vector<std::size_t> devices_;
   std::vector<std::future<Part>> parts_;
 };
+
+}  // namespace
 
 ReplicaGroup::ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::vector<double> shares)
     : model_(model), devices_(std::move(devices)), shares_(std::move(shares)) {
@@ -111,7 +162,7 @@ std::optional<SlotScope> ReplicaGroup::slots_of(std::size_t device) const {
 }
 
 WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const std::vector<data::Batch>& parts,
-                                 const PartFunction& function, const GradientScale& scale) {
+                                 const PartFunction& function, const ComputeOptions& options) {
   const auto count = devices_.size();
   if (parts.size() != count) throw Error(fmt::format("Replicas: {} parts of a batch for {} devices", parts.size(), count));
   std::int64_t next = 0;
@@ -123,7 +174,6 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
   if (next == 0 || next != parts[0].rows.batch) throw Error("Replicas: the parts are not those of one batch");
 
   for (std::size_t i = 0; i < copies_.size(); ++i) on_behalf_of(i + 1, [&] { copies_[i].take_parameters(); });
-  const auto moving = moving_of(parameters);
   const auto start = random_position();
   std::optional<RandomPosition> end;
   Running running;
@@ -134,69 +184,27 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
     const auto slots = slots_of(i);
     const RandomStream stream(start, {rows.first, rows.count, i});
     // The part of a mean over more samples: so gradients overflow where the whole batch's would.
-    const double part_scale = scale.of_loss == 1 ? 1 : scale.of_loss * parts[i].weight();
-    bool counted = false;
-    std::vector<Tensor> graph;
+    const double part_scale = options.of_loss == 1 ? 1 : options.of_loss * parts[i].weight();
+    PartGraph graph;
     {
       // Handles end before the lane begins: a plan keeps what others hold.
       const auto part = on_behalf_of(i, [&] { return function(i, model_, parts[i]); });
-      counted = part.step.count.defined();
-      graph = graph_of(part, parameters, part_scale);
+      graph = graph_of(part, parameters, part_scale, options.may_miss);
     }
     if (end && end->offset != stream.position().offset)
       throw Error("Replicas: the step function draws other random tensors for each part");
     end = stream.position();
-    running.add(i, (*lanes_)[lane_of_[i]].run([this, i, counted, part_scale, own = static_cast<double>(rows.count), &moving,
-                                               graph = std::move(graph)]() mutable {
-      // Freed before the future is ready: the optimizer overwrites parameters that no graph holds.
-      const auto wanted = std::move(graph);
+    running.add(i, (*lanes_)[lane_of_[i]].run([this, i, rows = rows.count, graph = std::move(graph)]() mutable {
       const auto own_slots = slots_of(i);
-      const auto begin = std::chrono::steady_clock::now();
-      eval(wanted);
-      Part computed;
-      computed.scale = part_scale;
-      std::size_t at = 0;
-      for (const bool moves : moving) {
-        auto& values = computed.gradients.emplace_back();
-        if (moves) values = wanted[at++].to_vector<float>();
-      }
-      computed.loss = wanted[at++].item<double>();
-      computed.count = counted ? wanted[at].item<double>() : own;
-      computed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      return computed;
+      return computed_part(std::move(graph), rows);
     }));
   }
   const auto computed = running.results();
-  auto result = added(computed, parameters, moving, scale.factor);
+  auto result = added(computed, parameters, options.factor);
   result.seconds.resize(count);
   for (std::size_t i = 0; i < computed.size(); ++i) result.seconds[running.devices()[i]] = computed[i].seconds;
   result.random = *end;
   return result;
-}
-
-WholeBatch ReplicaGroup::added(const std::vector<Part>& parts, const nn::NamedParameters& parameters,
-                               const std::vector<bool>& moving, double factor) {
-  double all = 0;
-  for (const auto& part : parts) all += part.count;
-  const auto weight = [all](const Part& part) { return all > 0 ? part.count / all : 0; };
-  WholeBatch whole;
-  std::vector<double> factors;
-  for (const auto& part : parts) {
-    whole.loss += part.loss * weight(part);
-    factors.push_back(weight(part) * factor / part.scale);
-  }
-  whole.gradients.resize(parameters.size());
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    if (!moving[k]) continue;
-    std::vector<float> sum(parts[0].gradients[k].size());
-    for (std::size_t j = 0; j < sum.size(); ++j) {
-      double exact = 0;
-      for (std::size_t i = 0; i < parts.size(); ++i) exact += double{parts[i].gradients[k][j]} * factors[i];
-      sum[j] = static_cast<float>(exact);
-    }
-    whole.gradients[k] = Tensor::from(sum, parameters[k].second.shape());
-  }
-  return whole;
 }
 
 void ReplicaGroup::share_buffers() {

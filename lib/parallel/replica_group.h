@@ -45,18 +45,20 @@ auto on_behalf_of(std::size_t device, const Work& work) {
   }
 }
 
-/// Factors of the gradient.
-struct GradientScale {
+struct ComputeOptions {
   /// Gradients are computed of the whole batch's loss times this, and divided by it: a loss scale.
   double of_loss = 1;
-  double factor = 1;  ///< what they are multiplied by
+  double factor = 1;  ///< what gradients are multiplied by
+  /// Parameters that the loss does not reach get no gradient. Otherwise they are an Error.
+  bool may_miss = false;
 };
 
 /// What a step is made from.
 struct WholeBatch {
-  double loss = 0;                ///< the mean over all that counts
-  std::vector<Tensor> gradients;  ///< by parameter, f32 in the host's memory; undefined for frozen ones
-  RandomPosition random;          ///< behind the batch
+  double loss = 0;  ///< the mean over all that counts
+  std::vector<Tensor>
+      gradients;          ///< by parameter, f32 in the host's memory; undefined for frozen ones and those that were missed
+  RandomPosition random;  ///< behind the batch
   /// By device: from its first command to the last gradient on the host; 0 where it had no samples.
   std::vector<double> seconds;
 };
@@ -79,7 +81,7 @@ class ReplicaGroup {
   /// the returned position. Throws as Replicas::step(), and DeviceFailed for a DeviceError, when all devices have ended their
   /// work.
   WholeBatch compute(const nn::NamedParameters& parameters, const std::vector<data::Batch>& parts, const PartFunction& function,
-                     const GradientScale& scale = {});
+                     const ComputeOptions& options = {});
   /// Gives all replicas the buffers of the model, as statistics of batch norm are each replica's own.
   void share_buffers();
 
@@ -91,17 +93,7 @@ class ReplicaGroup {
   void leave_first();
 
  private:
-  /// What a device has computed: means over its samples.
-  struct Part {
-    double loss = 0, count = 0, seconds = 0;
-    double scale = 1;                           ///< of the gradients
-    std::vector<std::vector<float>> gradients;  ///< empty for frozen parameters
-  };
-  class Running;
-
   std::optional<SlotScope> slots_of(std::size_t device) const;
-  static WholeBatch added(const std::vector<Part>& parts, const nn::NamedParameters& parameters, const std::vector<bool>& moving,
-                          double factor);
 
   nn::Module& model_;
   std::vector<Device> devices_;

@@ -40,13 +40,14 @@ double SeveralDevices::step(const std::vector<data::Batch>& parts, const StepOpt
   parallel::WholeBatch whole;
   try {
     const Tensor scale = optimizer_.loss_scale();
-    whole = group_->compute(optimizer_.parameters(), parts,
-                            [&](std::size_t part, nn::Module& model, const data::Batch& batch) -> parallel::PartStep {
-                              auto step = function(model, batch);
-                              auto more = metrics::update(metrics_of(part), step.outputs, step.labels);
-                              return {std::move(step), std::move(more)};
-                            },
-                            {.of_loss = scale.defined() ? scale.item<double>() : 1, .factor = options.loss_factor});
+    whole =
+        group_->compute(optimizer_.parameters(), parts,
+                        [&](std::size_t part, nn::Module& model, const data::Batch& batch) -> parallel::PartStep {
+                          auto step = function(model, batch);
+                          auto more = metrics::update(metrics_of(part), step.outputs, step.labels);
+                          return {std::move(step), std::move(more)};
+                        },
+                        {.of_loss = scale.defined() ? scale.item<double>() : 1, .factor = options.loss_factor, .may_miss = true});
     parallel::on_behalf_of(0, [&] {
       if (options.accumulate)
         optimizer_.add_to_sums(whole.gradients);
