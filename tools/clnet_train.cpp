@@ -1,5 +1,6 @@
 // clnet-train: trains one of the library's networks to classify images, or to write text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "clnet/clnet.h"
 #include "lib/base/file.h"
@@ -34,6 +36,7 @@ using tools::TrainData;
 using tools::TrainOptions;
 
 constexpr int failed = 1, interrupted = 130;
+constexpr std::int64_t steps_that_show_shares = 16;
 
 optim::Schedule make_schedule(const TrainOptions& o, std::int64_t total) {
   const double rate = *tools::optimizer_options(o).learning_rate;
@@ -161,10 +164,27 @@ class Speaker {
   bool speaks_;
 };
 
-/// --devices by the rank's number on its host, else --device.
-Device device_of(const TrainOptions& o, const dist::Group& ranks) {
-  if (!o.devices.empty()) return Device::find(o.devices[static_cast<std::size_t>(ranks.local_rank()) % o.devices.size()]);
-  return o.device.empty() ? Device::current() : Device::find(o.device);
+/// All of --devices for a program alone; of several ranks each has one of them, by its number on its host. Else --device.
+std::vector<Device> devices_of(const TrainOptions& o, const dist::Group& ranks) {
+  if (ranks.size() > 1) {
+    if (!o.share_texts.empty()) throw Error("--shares: ranks have equal shares");
+    if (!o.devices.empty()) return {Device::find(o.devices[static_cast<std::size_t>(ranks.local_rank()) % o.devices.size()])};
+  }
+  std::vector<Device> devices;
+  for (const auto& selector : o.devices) devices.push_back(Device::find(selector));
+  if (devices.empty()) devices.push_back(o.device.empty() ? Device::current() : Device::find(o.device));
+  return devices;
+}
+
+/// Their names, and the shares of several.
+std::string devices_text(const TrainOptions& o, const std::vector<Device>& devices) {
+  std::vector<std::string> names;
+  for (const auto& device : devices) names.push_back(device.info().name);
+  if (names.size() == 1) return "device " + names[0];
+  return fmt::format("devices {}, {} shares", fmt::join(names, " and "),
+                     o.measures_shares  ? "measured"
+                     : o.shares.empty() ? "equal"
+                                        : fmt::format("{}", fmt::join(o.shares, ":")));
 }
 
 /// Fails now where a file could not be written at the end.
@@ -204,7 +224,8 @@ int run(const TrainOptions& o) {
   const auto ranks = dist::init();
   const bool writes = ranks.rank() == 0;
   const Speaker say(writes);
-  const auto device = device_of(o, ranks);
+  const auto devices = devices_of(o, ranks);
+  const auto& device = devices[0];
   Device::set_default(device);
   if (o.sample) {
     tools::tell_of_compiling(stderr);
@@ -256,6 +277,12 @@ int run(const TrainOptions& o) {
   fit.seed = o.seed;
   fit.early_stopping = o.early_stopping;
   fit.group = ranks;
+  if (devices.size() > 1) {
+    fit.devices = devices;
+    fit.shares = o.shares;
+    fit.share_steps = o.measures_shares ? steps_that_show_shares : 0;
+    fit.strict_devices = o.strict_devices;
+  }
   fit.exchanged = o.exchange == "bf16" ? Dtype::bf16 : Dtype::f32;
   fit.shard_optimizer = o.shard_optimizer;
   fit.scatter_data = o.scatter_data;
@@ -296,9 +323,9 @@ int run(const TrainOptions& o) {
 
   say(fmt::format("{} with {} parameters on {}, {} training and {} {} {}", o.model, model->parameter_count(), sets.name,
                   sets.train->size() * sets.per_sample(), sets.test->size() * sets.per_sample(), sets.held_out(), sets.items()));
-  say(fmt::format("{}, {} rate {} {}, batches of {}, {} steps ({} {}); device {}", o.optimizer, o.schedule,
+  say(fmt::format("{}, {} rate {} {}, batches of {}, {} steps ({} {}); {}", o.optimizer, o.schedule,
                   o.schedule == "one-cycle" ? "up to" : "of", *tools::optimizer_options(o).learning_rate, o.batch_size, total,
-                  epochs, epochs == 1 ? "epoch" : "epochs", device.info().name));
+                  epochs, epochs == 1 ? "epoch" : "epochs", devices_text(o, devices)));
   if (ranks.size() > 1) say(fmt::format("{} ranks, each with its share of every batch", ranks.size()));
 
   if (classifier && !classifier->note().empty()) say(classifier->note());

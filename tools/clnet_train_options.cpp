@@ -41,6 +41,10 @@ CLI::Validator number(double low, bool including, double below = std::numeric_li
           ""};
 }
 
+CLI::Validator share() {
+  return {[checked = number(0, true)](std::string& text) -> std::string { return text == "auto" ? "" : checked(text); }, ""};
+}
+
 CLI::Validator count(std::int64_t most = 1'000'000'000) {
   return {[most](std::string& text) -> std::string {
             std::int64_t value = 0;
@@ -255,11 +259,22 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
-  option(group, "--devices", o.devices, "WHICH,...",
-         "under mpirun: the devices of the ranks on a host, in their order; they are gone through again where ranks are more")
+  option(
+      group, "--devices", o.devices, "WHICH,...",
+      "train on all of these at the same time, each with its share of every batch; under mpirun: the devices of the ranks on a "
+      "host, in their order, gone through again where ranks are more")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->excludes("--device");
+  option(
+      group, "--shares", o.share_texts, "N,...|auto",
+      "of --devices: the parts of a batch in proportion, as 3,1 for three quarters on the first; auto: what the first 16 steps "
+      "show, so that all are ready at the same time (default: equal)")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(share());
+  app.add_flag("--strict-devices", o.strict_devices, "end where one of --devices fails, instead of going on with the others")
+      ->group(group);
   option(group, "--exchange", o.exchange, "DTYPE", "under mpirun: ranks add gradients as f32, or as bf16 in half the bytes")
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_flag("--shard-optimizer", o.shard_optimizer,
@@ -319,6 +334,12 @@ void complete(TrainOptions& o) {
     const std::filesystem::path path = o.file;
     o.model = path.filename().string();
     name = path.stem().string();
+  }
+  for (const auto& share : o.share_texts) {
+    if (share == "auto")
+      o.measures_shares = true;
+    else
+      o.shares.push_back(std::stod(share));
   }
   if (o.batch_size == 0) o.batch_size = models::is_language_model(o.model) ? 32 : 128;
   const bool is_large =
@@ -397,6 +418,13 @@ std::string contradiction(const TrainOptions& o) {
   if (o.augment && writes) return fmt::format("--augment: is for images, not for {}", o.model);
   if (o.chosen_image_size && writes) return fmt::format("--image-size: is for images, not for {}", o.model);
   if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
+  if (o.measures_shares && o.share_texts.size() > 1) return "--shares: auto beside numbers";
+  if (o.measures_shares && o.devices.size() < 2) return "--shares: auto needs several --devices";
+  if (!o.shares.empty() && o.shares.size() != o.devices.size())
+    return fmt::format("--shares: {} for {} devices; give --devices as many", o.shares.size(), o.devices.size());
+  if (!o.shares.empty() && std::all_of(o.shares.begin(), o.shares.end(), [](double share) { return share == 0; }))
+    return "--shares: all are 0";
+  if (o.strict_devices && o.devices.size() < 2) return "--strict-devices: needs several --devices";
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};
 }

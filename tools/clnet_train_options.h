@@ -52,6 +52,10 @@ struct TrainOptions {
 
   std::string device;
   std::vector<std::string> devices;
+  std::vector<std::string> share_texts;
+  std::vector<double> shares;    ///< of the texts, after parse()
+  bool measures_shares = false;  ///< the same
+  bool strict_devices = false;
   std::string exchange = "f32";
   bool shard_optimizer = false, scatter_data = false;
   bool chosen_model = false;  ///< on the command line

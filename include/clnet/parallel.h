@@ -14,6 +14,8 @@
 
 namespace clnet::parallel {
 
+class ReplicaGroup;
+
 /// Options of Replicas.
 struct ReplicasOptions {
   std::vector<double> shares = {};  ///< of the batch, in proportion, by device; empty: equal ones
@@ -31,8 +33,8 @@ struct ReplicasOptions {
 /// tensors that have the batch as their first extent are rows of the whole batch's; others are each replica's own. Batch norm
 /// uses the statistics of each device's rows, and the model keeps those of the first.
 ///
-/// Devices compute one after the other. The host adds the gradients, in the order of the devices, and the optimizer steps on the
-/// first. The same seed and shares give the same bits.
+/// Devices compute at the same time, each in a host thread of its own. The host adds the gradients, in the order of the devices,
+/// and the optimizer steps on the first. The same seed and shares give the same bits.
 class CLNET_API Replicas {
  public:
   /// Moves the model to the first device, and copies it to the others. A device may come several times. `model` must outlive this
@@ -55,7 +57,7 @@ class CLNET_API Replicas {
     const std::vector<data::Batch>& now() const { return now_; }
 
    private:
-    friend class Replicas;
+    friend class ReplicaGroup;
     std::vector<data::Batches> batches_;
     std::vector<Device> devices_;
     std::vector<data::Batches::Iterator> at_;
@@ -65,8 +67,8 @@ class CLNET_API Replicas {
   Parts batches(const data::Dataset& dataset, const data::BatchOptions& options) const;
 
   /// One step of the optimizer, which is the model's, down the loss of the parts together. `function` is called once for each
-  /// part that has samples, and builds the same graph for each. Its Step::count tells how many numbers the part's loss is the
-  /// mean of; without one these are the samples. Returns the loss of the whole batch, and waits for it.
+  /// part that has samples, by this thread, and builds the same graph for each. Its Step::count tells how many numbers the part's
+  /// loss is the mean of; without one these are the samples. Returns the loss of the whole batch, and waits for it.
   ///
   /// Throws Error where there are not as many parts as devices, where the parts are none of one batch, where the loss does not
   /// reach a parameter that is not frozen, where replicas draw different numbers of random tensors, and for an optimizer with a

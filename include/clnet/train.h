@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clnet/data.h"
+#include "clnet/device.h"
 #include "clnet/dist.h"
 #include "clnet/export.h"
 #include "clnet/io.h"
@@ -185,6 +186,19 @@ struct FitOptions {
   /// other ranks' datasets are not looked at, as data::ArrayDataset(). Functions over samples, as `length`, and the workers run
   /// on rank 0. The numbers are those without it, to the bit. What rank 0 throws as it reads is thrown on all ranks.
   bool scatter_data = false;
+
+  /// Several devices of this process train the model together, each its share of every batch and at the same time
+  /// (parallel::Replicas). The model goes to the first one, which also evaluates. Empty: the device of the model. Not with a
+  /// group of several ranks.
+  std::vector<Device> devices = {};
+  std::vector<double> shares = {};  ///< of each batch, in proportion, by device; empty: equal ones
+  /// Not 0: after so many steps with equal shares each device gets one by its speed in the later half of them, in percent. A line
+  /// on stderr says which. The numbers of such a training are not the same each time. A checkpoint keeps the shares.
+  std::int64_t share_steps = 0;
+  /// A device that fails while the devices train ends the training. Otherwise the step is undone, the device is left out, a line
+  /// on stderr says so, and the others make the step; but not where it was the last one, where the first one no longer gives the
+  /// optimizer's states, or for a stream without a state().
+  bool strict_devices = false;
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none

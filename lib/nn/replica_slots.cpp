@@ -29,11 +29,12 @@ Tensor ReplicaSlots::on_device(const Tensor& value) const {
   return placed && placed->device != context_of(device_) ? exec::copy_now(value, device_) : value;
 }
 
-void ReplicaSlots::take_parameters() {
+void ReplicaSlots::take(bool parameters) {
   for (auto& [original, own, taken, is_parameter] : copies_) {
-    if (!is_parameter) continue;
+    if (is_parameter != parameters) continue;
     const Tensor now = original.value();
-    if (taken.lock() == node_of(now)) continue;
+    // Buffers change in the replica, too.
+    if (is_parameter && taken.lock() == node_of(now)) continue;
     own.set(on_device(now));
     taken = node_of(now);
   }

@@ -29,7 +29,9 @@ class ReplicaSlots {
   const Device& device() const { return device_; }
   /// Copies the model's parameters that have changed since. Buffers stay the replica's own. Not in a scope. After an exception
   /// another call copies the rest.
-  void take_parameters();
+  void take_parameters() { take(true); }
+  /// The same with its buffers.
+  void take_buffers() { take(false); }
 
  private:
   struct Copy {
@@ -37,6 +39,7 @@ class ReplicaSlots {
     std::weak_ptr<const Node> taken;  ///< the original's value that `own` has
     bool is_parameter;
   };
+  void take(bool parameters);
   void add(const Parameter& original, bool is_parameter);
   Tensor on_device(const Tensor& value) const;
 

@@ -209,6 +209,27 @@ struct Optimizer::Impl {
     return scaling->unscaled(gradients(std::span(&wide, 1), std::span(&start, 1), inputs));
   }
 
+  /// Gradients that were computed elsewhere, those of frozen parameters left out. Throws where one does not fit.
+  std::vector<Tensor> given(std::vector<Tensor> gradients, bool may_miss) const {
+    if (gradients.size() != members.size())
+      throw Error(fmt::format("{}: {} gradients for {} parameters", name, gradients.size(), members.size()));
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (members[i].parameter.frozen()) {
+        gradients[i] = {};
+        continue;
+      }
+      if (!gradients[i].defined() && may_miss) continue;
+      if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", name, members[i].name));
+      const auto gradient = gradients[i].spec(), parameter = members[i].parameter.value().spec();
+      const auto text = [&] {
+        return fmt::format("{}: {} is {}, its gradient {}", name, members[i].name, to_string(parameter), to_string(gradient));
+      };
+      if (gradient.shape != parameter.shape) throw ShapeError(text());
+      if (!is_floating(gradient.dtype)) throw DtypeError(text());
+    }
+    return gradients;
+  }
+
   /// The gradients plus the sums of accumulate().
   std::vector<Tensor> with_sums(std::vector<Tensor> all) const {
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -414,6 +435,33 @@ struct Optimizer::Impl {
     if (sharding) sharding->exchange(update.shared);
   }
 
+  /// Adds them to the sums of accumulate(), computed together with `more`; a failure changes nothing.
+  void add_up(const std::vector<Tensor>& gradients, std::vector<Tensor> more) {
+    std::vector<std::pair<Member*, Tensor>> sums;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      auto& member = members[i];
+      const Tensor gradient = cast(gradients[i], Dtype::f32);
+      sums.emplace_back(&member, uncounted(member.sum ? member.sum->value() + gradient : gradient));
+      more.push_back(uncounted(sums.back().second));
+    }
+    {
+      std::vector<std::shared_ptr<const Slot>> before;
+      std::vector<const Node*> after;
+      for (const auto& [member, sum] : sums) {
+        if (member->sum) before.push_back(slot_of(*member->sum));
+        after.push_back(node_of(sum).get());
+      }
+      exec::evaluate_checked(more, nullptr, {std::move(before), std::move(after)});
+    }
+    for (auto& [member, sum] : sums) {
+      if (member->sum)
+        member->sum->set(sum);
+      else
+        member->sum.emplace(sum);
+    }
+  }
+
   Group& group(std::size_t which) {
     if (which >= groups.size()) throw Error(fmt::format("{}: there is no group {}, only {}", name, which, groups.size()));
     return groups[which];
@@ -492,29 +540,7 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
   const auto gradients = impl_->gradients_of(loss);
   std::vector<Tensor> wanted(more.begin(), more.end());
   wanted.push_back(loss);
-  std::vector<std::pair<Impl::Member*, Tensor>> sums;
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].defined()) continue;
-    auto& member = impl_->members[i];
-    const Tensor gradient = cast(gradients[i], Dtype::f32);
-    sums.emplace_back(&member, uncounted(member.sum ? member.sum->value() + gradient : gradient));
-    wanted.push_back(uncounted(sums.back().second));
-  }
-  {
-    std::vector<std::shared_ptr<const Slot>> before;
-    std::vector<const Node*> after;
-    for (const auto& [member, sum] : sums) {
-      if (member->sum) before.push_back(slot_of(*member->sum));
-      after.push_back(node_of(sum).get());
-    }
-    exec::evaluate_checked(wanted, nullptr, {std::move(before), std::move(after)});
-  }
-  for (auto& [member, sum] : sums) {
-    if (member->sum)
-      member->sum->set(sum);
-    else
-      member->sum.emplace(sum);
-  }
+  impl_->add_up(gradients, std::move(wanted));
   stepping.done();
   return loss.detach();
 }
@@ -537,25 +563,23 @@ void Optimizer::step() {
 void Optimizer::apply(const std::vector<Tensor>& gradients) {
   require_made("apply");
   Impl::Stepping stepping(*impl_, "apply");
-  const auto& members = impl_->members;
-  if (gradients.size() != members.size())
-    throw Error(fmt::format("{}: {} gradients for {} parameters", impl_->name, gradients.size(), members.size()));
-  auto moving = gradients;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    if (members[i].parameter.frozen()) {
-      moving[i] = {};
-      continue;
-    }
-    if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", impl_->name, members[i].name));
-    const auto gradient = gradients[i].spec(), parameter = members[i].parameter.value().spec();
-    const auto text = [&] {
-      return fmt::format("{}: {} is {}, its gradient {}", impl_->name, members[i].name, to_string(parameter),
-                         to_string(gradient));
-    };
-    if (gradient.shape != parameter.shape) throw ShapeError(text());
-    if (!is_floating(gradient.dtype)) throw DtypeError(text());
-  }
-  impl_->run(impl_->update(moving), false);
+  impl_->run(impl_->update(impl_->given(gradients, false)), false);
+  stepping.done();
+}
+
+void Optimizer::apply_with_sums(const std::vector<Tensor>& gradients) {
+  require_made("apply_with_sums");
+  Impl::Stepping stepping(*impl_, "apply_with_sums");
+  std::vector<Tensor> more;
+  auto update = impl_->update(impl_->replaced(impl_->with_sums(impl_->given(gradients, true)), more));
+  impl_->run(std::move(update), true, std::move(more));
+  stepping.done();
+}
+
+void Optimizer::add_to_sums(const std::vector<Tensor>& gradients) {
+  require_made("add_to_sums");
+  Impl::Stepping stepping(*impl_, "add_to_sums");
+  impl_->add_up(impl_->given(gradients, true), {});
   stepping.done();
 }
 

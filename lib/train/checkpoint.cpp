@@ -160,6 +160,20 @@ class Reader {
       fail(fmt::format("'{}' is '{}', expected a finite number", key, content));
     return value;
   }
+  std::vector<double> shares(const std::string& key) const {
+    std::vector<double> all;
+    const auto& content = text(key);
+    for (std::size_t start = 0; start <= content.size();) {
+      const auto end = std::min(content.find(',', start), content.size());
+      double share = -1;
+      const auto [rest, code] = std::from_chars(content.data() + start, content.data() + end, share);
+      if (code != std::errc() || rest != content.data() + end || !(share >= 1 && share <= 100))
+        fail(fmt::format("'{}' is '{}', expected numbers from 1 to 100", key, content));
+      all.push_back(share);
+      start = end + 1;
+    }
+    return all;
+  }
   template <class Value>
   void require_same(const std::string& key, Value now) const {
     const auto then = integer<std::conditional_t<std::is_same_v<Value, bool>, int, Value>>(key);
@@ -249,6 +263,7 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"solvers", exec::PlanCache::of(*context_of(Device::current())).choices()}};
   if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
   if (position.stream_state) metadata["stream state"] = to_hexadecimal(*position.stream_state);
+  if (!position.shares.empty()) metadata["device shares"] = fmt::format("{}", fmt::join(position.shares, ","));
   if (settings_.by_length) metadata["by length"] = "1";
   std::vector<Tensor> values;
   for (const auto& [name, tensor] : tensors) values.push_back(tensor);
@@ -305,6 +320,7 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     position.stream_state = from_hexadecimal(reader.text("stream state"));
     if (!position.stream_state) reader.fail("'stream state' is no hexadecimal text");
   }
+  if (content.metadata.contains("device shares")) position.shares = reader.shares("device shares");
   // Checkpoints from before momenta had schedules do not speak of them.
   content.metadata.try_emplace("momenta", without_schedule);
   // Those from before a plan could grow do not speak of it, and keep to their schedule.

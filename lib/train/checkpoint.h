@@ -27,6 +27,7 @@ struct Position {
   std::optional<double> best_loss;                         ///< of all validations so far
   std::int64_t stale_epochs = 0;                           ///< since the best one
   std::optional<std::string> stream_state = std::nullopt;  ///< of a stream that has states: behind the last step's batch
+  std::vector<double> shares = {};                         ///< of several devices, where they were measured
 };
 
 /// What must be the same for the numbers to be the same. Only schedules may differ, where more steps are planned than before.

@@ -21,6 +21,7 @@
 #include "lib/train/job.h"
 #include "lib/train/progress.h"
 #include "lib/train/scatter.h"
+#include "lib/train/several_devices.h"
 
 namespace clnet::train {
 
@@ -102,12 +103,14 @@ class Fit {
   }
 
   FitResult run() {
+    if (!options_.devices.empty()) here_.emplace(options_.devices[0]);
     const nn::KeptModes kept(model_);
     if (nn::Modes::all_in_inference(model_)) train_unfrozen();
     Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) resume();
     require_equal_ranks();
+    place();
     // When the states are a checkpoint's: they are whole on each rank.
     if (options_.shard_optimizer && job_.several()) optimizer_.shard(*options_.group);
     const SharedGradients shared(*this);
@@ -154,6 +157,24 @@ class Fit {
    private:
     Fit& fit_;
   };
+
+  /// On the devices of the options, after a checkpoint was read.
+  void place() {
+    const auto& devices = options_.devices;
+    if (devices.size() > 1) {
+      // Those of a checkpoint, if they were measured for as many devices.
+      const bool measured = options_.share_steps > 0 && at_.shares.size() == devices.size();
+      devices_.emplace(model_, optimizer_, metrics_,
+                       SeveralDevices::Options{.devices = devices,
+                                               .shares = measured ? at_.shares : options_.shares,
+                                               .measured_steps = options_.share_steps,
+                                               .measured = measured,
+                                               .undo = !options_.strict_devices});
+    } else if (!devices.empty()) {
+      model_.to(devices[0]);
+      optimizer_.to(devices[0]);
+    }
+  }
 
   void require_equal_ranks() const {
     job_.require_equal({{"batch size", std::to_string(options_.batch_size)},
@@ -223,6 +244,13 @@ class Fit {
             fmt::format("gradients are exchanged as f32 or bf16, not {}", to_string(o.exchanged)));
     require(o.optimizer.shards() == 1 || (o.group && o.group->size() == o.optimizer.shards()),
             fmt::format("the optimizer's states are sharded over {} ranks, and the group is not theirs", o.optimizer.shards()));
+    require(o.devices.size() < 2 || !o.group || o.group->size() == 1,
+            "several devices in one rank of several; give each rank one device");
+    require(o.shares.empty() || o.shares.size() == o.devices.size(),
+            fmt::format("{} shares for {} devices", o.shares.size(), o.devices.size()));
+    require(o.share_steps >= 0, fmt::format("share_steps cannot be {}", o.share_steps));
+    require(o.share_steps == 0 || o.shares.empty(), "shares that are given are not measured");
+    require(o.share_steps == 0 || o.devices.size() > 1, "share_steps needs several devices");
     require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
     require(!o.checkpoint.empty() || (o.checkpoint_steps == 0 && !o.resume),
             "checkpoint_steps and resume need a checkpoint folder");
@@ -291,6 +319,10 @@ class Fit {
     job_.share_buffers(model_);
     job_.collect(metrics_);
     if (run_.accumulate) job_.collect(optimizer_);
+    if (devices_) {
+      devices_->share_buffers();
+      devices_->collect();
+    }
     if (!job_.writes()) {
       if (optimizer_.shards() > 1) (void)optimizer_.state_dict();  // rank 0 asks for it, too
       return;
@@ -310,6 +342,7 @@ class Fit {
     if (!steps()) return false;
     const auto training = seconds_since(start);
 
+    if (devices_) devices_->collect();
     EpochMetrics metrics{.epoch = at_.epochs + 1,
                          .steps = at_.steps,
                          .train_loss = at_.epoch_loss / static_cast<double>(std::max<std::int64_t>(at_.epoch_steps, 1)),
@@ -389,35 +422,18 @@ class Fit {
   bool steps() {
     ended_ = false;
     if (enough_steps()) return true;
-    BatchSource batches(dataset_, {.batch_size = options_.batch_size,
-                                   .shuffle = shuffle(),
-                                   .seed = options_.seed,
-                                   .epoch = static_cast<std::uint64_t>(at_.epochs),
-                                   .start = at_.epoch_steps,
-                                   .augmentation = options_.augmentation,
-                                   .workers = options_.workers,
-                                   .prefetch = options_.prefetch,
-                                   .collate = options_.collate,
-                                   .length = options_.length,
-                                   .sampler = options_.sampler,
-                                   .stream_state = at_.stream_state,
-                                   .share = job_.share()});
-    while (const auto batch = batches.next()) {
-      step(*batch);
-      const bool enough = enough_steps();
-      const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
-      // Several ranks read at the same steps, and so stop at the same step.
-      const auto most_waiting = job_.several() ? ranks_read_after : pace_.group();
-      bool interrupted = !job_.several() && interrupt_->requested();
-      if (waiting_.size() >= most_waiting || interrupted || enough || checkpoint_due) {
-        read_losses();
-        show();
-        interrupted = interrupted || rank_interrupted_;
+    std::optional<bool> went_on;
+    if (devices_) {
+      while (!went_on && several_steps(went_on)) {
       }
-      if (interrupted) return false;
-      if (checkpoint_due) save();
-      if (enough_steps()) return true;  // a hook may have stopped it meanwhile
+    } else {
+      BatchSource batches(dataset_, batch_options());
+      while (const auto batch = batches.next()) {
+        step(*batch);
+        if ((went_on = ended_after_step())) break;
+      }
     }
+    if (went_on) return *went_on;
     require(is_stream_, "the dataset gave fewer batches than its size");
     require(at_.epoch_steps > 0, "the dataset is empty");
     ended_ = true;
@@ -428,32 +444,122 @@ class Fit {
     return true;
   }
 
-  void step(const data::Batch& batch) {
+  data::BatchOptions batch_options() const {
+    return {.batch_size = options_.batch_size,
+            .shuffle = shuffle(),
+            .seed = options_.seed,
+            .epoch = static_cast<std::uint64_t>(at_.epochs),
+            .start = at_.epoch_steps,
+            .augmentation = options_.augmentation,
+            .workers = options_.workers,
+            .prefetch = options_.prefetch,
+            .collate = options_.collate,
+            .length = options_.length,
+            .sampler = options_.sampler,
+            .stream_state = at_.stream_state,
+            .share = job_.share()};
+  }
+
+  /// Reads losses and writes a checkpoint where it is time. Nothing: the epoch goes on. False: interrupted.
+  std::optional<bool> ended_after_step() {
+    const bool enough = enough_steps();
+    const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
+    // Several ranks read at the same steps, and so stop at the same step.
+    const auto most_waiting = job_.several() ? ranks_read_after : pace_.group();
+    bool interrupted = !job_.several() && interrupt_->requested();
+    if (waiting_.size() >= most_waiting || interrupted || enough || checkpoint_due) {
+      read_losses();
+      show();
+      interrupted = interrupted || rank_interrupted_;
+    }
+    if (interrupted) return false;
+    if (checkpoint_due) save();
+    if (enough_steps()) return true;  // a hook may have stopped it meanwhile
+    return std::nullopt;
+  }
+
+  void begin_step() {
     if (options_.schedule) optimizer_.set_learning_rate(options_.schedule(at_.steps));
     if (options_.momentum) optimizer_.set_momentum(options_.momentum(at_.steps));
     run_.accumulate = false;
     run_.loss_factor = 1;
     show_position();
     hooks_.before(&Hook::before_step);
+  }
+
+  void end_step(const data::Batch& batch, std::int64_t images) {
+    waiting_.push_back({run_.loss, rank_stops_});
+    ++at_.steps;
+    ++at_.epoch_steps;
+    at_.stream_state = batch.stream_state;
+    images_ += images;
+    run_.updated = !run_.accumulate;
+    show_position();
+    hooks_.after(&Hook::after_step);
+  }
+
+  void step(const data::Batch& batch) {
+    begin_step();
     const auto& part = part_of(batch);
     {
       const Autocast cast(options_.precision);
       const OwnRows rows(job_, part.rows);
-      const auto step =
-          step_of(model_, part, options_.step_function, loss_, static_cast<bool>(options_.loss), first_ ? &dataset_ : nullptr);
+      const auto step = step_of(model_, part);
       const bool has_rows = batch.images.defined();
       run_.loss = advance(weighed(step, part, has_rows),
                           has_rows ? metrics::update(metrics_, step.outputs, step.labels) : std::vector<Tensor>{});
     }
     for (auto& metric : metrics_) metric.detach();
-    waiting_.push_back({run_.loss, rank_stops_});
-    ++at_.steps;
-    ++at_.epoch_steps;
-    at_.stream_state = batch.stream_state;
-    images_ += job_.several() ? batch.rows.batch : batch.images.size(0);
-    run_.updated = !run_.accumulate;
-    show_position();
-    hooks_.after(&Hook::after_step);
+    end_step(batch, job_.several() ? batch.rows.batch : batch.images.size(0));
+  }
+
+  /// The same on several devices.
+  void step(const std::vector<data::Batch>& parts) {
+    begin_step();
+    {
+      const Autocast cast(options_.precision);
+      const double loss = devices_->step(parts, {.accumulate = run_.accumulate, .loss_factor = run_.loss_factor},
+                                         [&](nn::Module& model, const data::Batch& part) {
+                                           auto step = step_of(model, part);
+                                           step.count = count_of(step, part);
+                                           return step;
+                                         });
+      run_.loss = Tensor::scalar(loss);
+    }
+    at_.shares = devices_->measured_shares();
+    end_step(parts[0], parts[0].rows.batch);
+  }
+
+  /// Steps on several devices until the epoch ends, `went_on` says how training goes on, or later batches have other parts: true.
+  bool several_steps(std::optional<bool>& went_on) {
+    // What a stream has given does not come again.
+    const auto can_repeat = [this] { return !is_stream_ || at_.epoch_steps == 0 || at_.stream_state; };
+    try {
+      auto parts = devices_->batches(dataset_, batch_options());
+      while (parts.next()) {
+        step(parts.now());
+        went_on = ended_after_step();
+        if (went_on || (devices_->shares_changed() && can_repeat())) return true;
+      }
+    } catch (const parallel::DeviceFailed& failed) {
+      if (options_.strict_devices || devices_->count() == 1 || !can_repeat()) throw;
+      devices_->leave_out(failed);
+      here_.reset();
+      here_.emplace(devices_->first());
+      return true;
+    }
+    return false;
+  }
+
+  Step step_of(nn::Module& model, const data::Batch& batch) const {
+    return train::step_of(model, batch, options_.step_function, loss_, static_cast<bool>(options_.loss),
+                          first_ ? &dataset_ : nullptr);
+  }
+
+  /// How many numbers the loss of a part is the mean of; undefined: its samples.
+  Tensor count_of(const Step& step, const data::Batch& part) const {
+    const bool by_label = !options_.step_function && !options_.loss;
+    return by_label ? counted_labels(dataset_, part.labels) : step.count;
   }
 
   /// Steps down the loss or adds its gradient up, as the hooks want it; returns the loss of the whole batch.
@@ -488,8 +594,7 @@ class Fit {
   /// The loss of a batch as this rank's part of the mean over all ranks; `has_rows`: of this batch.
   Tensor weighed(const Step& step, const data::Batch& batch, bool has_rows) const {
     if (!job_.several()) return step.loss;
-    const bool by_label = !options_.step_function && !options_.loss;
-    auto count = by_label ? counted_labels(dataset_, batch.labels) : step.count;
+    auto count = count_of(step, batch);
     auto rows = batch.rows;
     if (!has_rows) {
       rows.count = 0;
@@ -570,6 +675,9 @@ class Fit {
   bool begun_ = false;  ///< a step of this call is made
   bool validating_ = false, cancelled_ = false;
   FitResult result_;
+
+  std::optional<SeveralDevices> devices_;  ///< where there are several
+  std::optional<DeviceScope> here_;        ///< the first of the options' devices that has not failed
 
   Job job_;
   data::Batch last_batch_;         ///< this rank's share of the last batch that has one

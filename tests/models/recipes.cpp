@@ -565,7 +565,12 @@ void several_models() {
 void shares_of_batches() {
   const auto dataset = some_samples(40);
   nn::Sequential model{nn::Linear{6, 3}};
+  {
+    optim::Adam adam(model, 1e-3);
 #include <recipes/several_devices_a_share_of_each_batch_per_device_1.inc>
+    CHECK(adam.steps() == 4);
+  }
+#include <recipes/several_devices_a_share_of_each_batch_per_device_2.inc>
   CHECK(adam.steps() == 2);
 }
 
@@ -753,7 +758,8 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
       {{"optimizers_1", "optimizers_which_optimizers_there_are_1", "optimizers_clipping_1", "optimizers_find_a_learning_rate_1"},
        groups},
       {{"optimizers_schedules_1"}, cycles_of_momenta},
-      {{"several_devices_1", "several_devices_several_models_1", "several_devices_a_share_of_each_batch_per_device_1"},
+      {{"several_devices_1", "several_devices_several_models_1", "several_devices_a_share_of_each_batch_per_device_1",
+        "several_devices_a_share_of_each_batch_per_device_2"},
        a_model_over_several_devices},
       {{"clusters_a_loop_of_your_own_1", "clusters_a_loop_of_your_own_2", "clusters_data_on_one_host_1"}, ranks_of_a_job},
       {{"optimizers_a_rule_of_your_own_1"}, an_optimizer_of_your_own},

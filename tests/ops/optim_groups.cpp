@@ -314,6 +314,34 @@ TEST_CASE("gradients are clipped by value, and then by norm") {
   CHECK_THROWS_WITH(optim::SGD(model, {.clip_value = -1}), "SGD: clip_value cannot be -1");
 }
 
+TEST_CASE("given gradients are added up and applied as those of losses are") {
+  Two model, other;
+  optim::Adam by_loss(model, {.learning_rate = 0.1}), given(other, {.learning_rate = 0.1});
+  for (int step = 0; step < 2; ++step) {
+    by_loss.accumulate(model.loss());
+    by_loss.accumulate(model.loss() * 0.5);
+    by_loss.step(model.loss());
+    const auto gradients = [&](double factor) {
+      auto all = nn::gradients(other.loss() * factor, other.parameters());
+      for (auto& each : all) each = each.detach();
+      return all;
+    };
+    given.add_to_sums(gradients(1));
+    given.add_to_sums(gradients(0.5));
+    CHECK(given.steps() == step);
+    CHECK(named(given.state_dict(), "a.grad"));
+    // The program's function sees the sums once.
+    int calls = 0;
+    given.set_gradient_function([&](std::vector<Tensor>&, std::vector<Tensor>&) { ++calls; });
+    given.apply_with_sums(gradients(1));
+    CHECK(calls == 1);
+    CHECK_FALSE(named(given.state_dict(), "a.grad"));
+    CHECK(other.values() == model.values());
+  }
+  CHECK_THROWS_AS(given.add_to_sums({ones({2})}), Error);
+  CHECK_THROWS_WITH(given.apply_with_sums({ones({2}), ones({2})}), "Adam: b is f32[3], its gradient f32[2]");
+}
+
 TEST_CASE("gradients of another shape or kind are refused by name") {
   Two model;
   optim::NAdam optimizer(model);

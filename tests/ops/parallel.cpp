@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
 #include "tests/support/second_device.h"
 
 namespace clnet::testing {
@@ -98,6 +99,17 @@ TEST_CASE("replicas step as one device does with whole batches") {
   CHECK(trained_by(two, {3, 1}).weights == trained_by(two, {3, 1}).weights);
 }
 
+TEST_CASE("devices that compute at the same time do not wait for one another") {
+  auto model = dropping_model();
+  optim::Adam adam(model, 0.01);
+  parallel::Replicas replicas(model, {Device::current(), test::second_device()});
+  const auto dataset = few_samples();
+  auto parts = replicas.batches(dataset, epoch_options);
+  const auto before = exec::statistics().waited;
+  while (parts.next()) (void)replicas.step(adam, parts.now(), plain_step);
+  CHECK(exec::statistics().waited == before);
+}
+
 TEST_CASE("the loss of replicas is the sum by the number that counts, not a mean of means") {
   nn::Linear model{2, 3};
   // Four of six labels count, three of them in the first share of four rows.
@@ -157,6 +169,19 @@ TEST_CASE("a step of replicas that throws changes no parameter, and the next one
   };
   CHECK_THROWS_WITH(replicas.step(adam, parts.now(), uneven), Contains("draws other random tensors"));
   CHECK(weights_of(model) == before);
+  // One that fails while its device computes.
+  for (const int failing : {1, 2}) {
+    const DetectAnomaly detect;
+    int part = 0;
+    const auto undefined = [&](nn::Module& of, const data::Batch& batch) -> train::Step {
+      const Tensor loss = plain_step(of, batch).loss;
+      return ++part == failing ? loss + log(sum(batch.images * 0.0) - 1.0) : loss;
+    };
+    CHECK_THROWS_WITH(replicas.step(adam, parts.now(), undefined), Contains("made the first nan"));
+    CHECK(weights_of(model) == before);
+    CHECK(random_state().offset == random);
+    CHECK(adam.steps() == 0);
+  }
   CHECK(std::isfinite(replicas.step(adam, parts.now(), plain_step)));
   CHECK(weights_of(model) != before);
 

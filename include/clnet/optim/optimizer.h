@@ -84,6 +84,11 @@ class CLNET_API Optimizer {
   /// One step with given gradients, in the order of groups and parameters; those of frozen ones may be undefined. Sums of
   /// accumulate() remain. Throws Error for another number of gradients, ShapeError or DtypeError where one does not fit.
   void apply(const std::vector<Tensor>& gradients);
+  /// step(loss) for gradients that were computed elsewhere: with the sums of accumulate(), which it clears. Undefined ones are of
+  /// parameters that the loss did not reach.
+  void apply_with_sums(const std::vector<Tensor>& gradients);
+  /// accumulate(loss), likewise. Both throw as apply() for gradients that do not fit.
+  void add_to_sums(const std::vector<Tensor>& gradients);
 
   /// Replaces the gradients of later steps, of all groups in the order of parameters, before they are clipped: their sums over
   /// ranks, or gradients with noise. Undefined ones, of parameters that a step leaves alone, stay so. What the function adds to

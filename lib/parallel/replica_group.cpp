@@ -1,0 +1,256 @@
+#include "lib/parallel/replica_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <span>
+#include <utility>
+
+#include "clnet/autograd.h"
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/slot_scope.h"
+#include "lib/nn/reached.h"
+
+namespace clnet::parallel {
+
+namespace {
+
+/// A part as graph.
+struct PartGraph {
+  std::vector<bool> reached;  ///< by parameter: it has a gradient
+  std::vector<Tensor> all;    ///< the gradients, the loss, its count if there is one, and what is computed along
+  bool has_count = false;
+  double scale = 1;  ///< of the gradients
+};
+
+PartGraph graph_of(const PartStep& part, const nn::NamedParameters& parameters, double loss_scale, bool may_miss) {
+  const auto& step = part.step;
+  if (!step.loss.defined() || step.loss.numel() != 1) throw Error("Replicas: the step function gave no loss of one element");
+  const auto leaves = nn::reached_leaves("Replicas", step.loss, parameters);
+  PartGraph graph{.reached = {}, .all = {}, .has_count = step.count.defined(), .scale = loss_scale};
+  std::vector<Tensor> reached;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const bool moves = !parameters[i].second.frozen();
+    if (moves && !leaves[i].defined() && !may_miss)
+      throw Error(fmt::format("Replicas: the loss does not depend on {}; freeze it, or leave it out of the optimizer",
+                              parameters[i].first));
+    graph.reached.push_back(moves && leaves[i].defined());
+    if (graph.reached.back()) reached.push_back(leaves[i]);
+  }
+  if (loss_scale == 1) {
+    graph.all = clnet::gradients(step.loss, reached);
+  } else {
+    const Tensor wide = reshape(cast(step.loss, Dtype::f32), {}), start = Tensor::scalar(loss_scale);
+    graph.all = clnet::gradients(std::span(&wide, 1), std::span(&start, 1), reached);
+  }
+  graph.all.push_back(step.loss);
+  if (step.count.defined()) graph.all.push_back(step.count);
+  graph.all.insert(graph.all.end(), part.more.begin(), part.more.end());
+  return graph;
+}
+
+/// What a device has computed: means over its samples.
+struct Part {
+  double loss = 0, count = 0, seconds = 0;
+  double scale = 1;                           ///< of the gradients
+  std::vector<bool> reached;                  ///< by parameter: it has a gradient
+  std::vector<std::vector<float>> gradients;  ///< by parameter
+};
+
+/// Evaluates the graph and reads what it gives. Nothing of it is left when this returns: the optimizer overwrites parameters that
+/// no graph holds.
+Part computed_part(PartGraph graph, std::int64_t rows) {
+  const auto begin = std::chrono::steady_clock::now();
+  eval(graph.all);
+  Part part{.scale = graph.scale, .reached = graph.reached, .gradients = {}};
+  std::size_t next = 0;
+  for (const bool has_gradient : graph.reached) {
+    auto& values = part.gradients.emplace_back();
+    if (has_gradient) values = graph.all[next++].to_vector<float>();
+  }
+  part.loss = graph.all[next++].item<double>();
+  part.count = graph.has_count ? graph.all[next].item<double>() : static_cast<double>(rows);
+  part.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return part;
+}
+
+WholeBatch added(const std::vector<Part>& parts, const nn::NamedParameters& parameters, double factor) {
+  double all = 0;
+  for (const auto& part : parts) all += part.count;
+  const auto weight = [all](const Part& part) { return all > 0 ? part.count / all : 0; };
+  WholeBatch whole;
+  std::vector<double> factors;
+  for (const auto& part : parts) {
+    if (part.reached != parts[0].reached) throw Error("Replicas: the loss depends on some parameters in some parts only");
+    whole.loss += part.loss * weight(part);
+    factors.push_back(weight(part) * factor / part.scale);
+  }
+  whole.gradients.resize(parameters.size());
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    if (!parts[0].reached[k]) continue;
+    std::vector<float> sum(parts[0].gradients[k].size());
+    for (std::size_t j = 0; j < sum.size(); ++j) {
+      double exact = 0;
+      for (std::size_t i = 0; i < parts.size(); ++i) exact += double{parts[i].gradients[k][j]} * factors[i];
+      sum[j] = static_cast<float>(exact);
+    }
+    whole.gradients[k] = Tensor::from(sum, parameters[k].second.shape());
+  }
+  return whole;
+}
+
+/// Parts that are being computed. What they change is the caller's, so all have ended when this ends, also by an exception.
+class Running {
+ public:
+  Running() = default;
+  ~Running() {
+    for (const auto& part : parts_)
+      if (part.valid()) part.wait();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  void add(std::size_t device, std::future<Part> part) {
+    devices_.push_back(device);
+    parts_.push_back(std::move(part));
+  }
+  /// Throws what the first of the parts threw.
+  std::vector<Part> results() {
+    std::vector<Part> all;
+    for (std::size_t i = 0; i < parts_.size(); ++i) all.push_back(on_behalf_of(devices_[i], [&] { return parts_[i].get(); }));
+    return all;
+  }
+  const std::vector<std::size_t>& devices() const { return devices_; }
+
+ private:
+  std::vector<std::size_t> devices_;
+  std::vector<std::future<Part>> parts_;
+};
+
+}  // namespace
+
+ReplicaGroup::ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::vector<double> shares)
+    : model_(model), devices_(std::move(devices)), shares_(std::move(shares)) {
+  const auto count = devices_.size();
+  if (count == 0) throw Error("Replicas: there are no devices");
+  set_shares(shares_.empty() ? std::vector<double>(count, 1) : shares_);
+  model_.to(devices_[0]);
+  for (std::size_t i = 1; i < count; ++i) copies_.emplace_back(model_, devices_[i]);
+  std::vector<Device> unlike;
+  for (const auto& device : devices_) {
+    const auto found = std::find(unlike.begin(), unlike.end(), device);
+    lane_of_.push_back(static_cast<std::size_t>(found - unlike.begin()));
+    if (found == unlike.end()) unlike.push_back(device);
+  }
+  lanes_.emplace(unlike);
+}
+
+void ReplicaGroup::set_shares(std::vector<double> shares) {
+  if (shares.size() != devices_.size())
+    throw Error(fmt::format("Replicas: {} shares for {} devices", shares.size(), devices_.size()));
+  (void)data::rows_of({shares, 0}, 0);
+  shares_ = std::move(shares);
+}
+
+std::optional<SlotScope> ReplicaGroup::slots_of(std::size_t device) const {
+  if (device == 0) return std::nullopt;
+  return std::optional<SlotScope>(std::in_place, copies_[device - 1].map());
+}
+
+WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const std::vector<data::Batch>& parts,
+                                 const PartFunction& function, const ComputeOptions& options) {
+  const auto count = devices_.size();
+  if (parts.size() != count) throw Error(fmt::format("Replicas: {} parts of a batch for {} devices", parts.size(), count));
+  std::int64_t next = 0;
+  for (const auto& part : parts) {
+    if (part.rows.first != next || part.rows.batch != parts[0].rows.batch)
+      throw Error("Replicas: the parts are not those of one batch");
+    next += part.rows.count;
+  }
+  if (next == 0 || next != parts[0].rows.batch) throw Error("Replicas: the parts are not those of one batch");
+
+  for (std::size_t i = 0; i < copies_.size(); ++i) on_behalf_of(i + 1, [&] { copies_[i].take_parameters(); });
+  const auto start = random_position();
+  std::optional<RandomPosition> end;
+  Running running;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& rows = parts[i].rows;
+    if (rows.count == 0) continue;
+    const DeviceScope here(devices_[i]);
+    const auto slots = slots_of(i);
+    const RandomStream stream(start, {rows.first, rows.count, i});
+    // The part of a mean over more samples: so gradients overflow where the whole batch's would.
+    const double part_scale = options.of_loss == 1 ? 1 : options.of_loss * parts[i].weight();
+    PartGraph graph;
+    {
+      // Handles end before the lane begins: a plan keeps what others hold.
+      const auto part = on_behalf_of(i, [&] { return function(i, model_, parts[i]); });
+      graph = graph_of(part, parameters, part_scale, options.may_miss);
+    }
+    if (end && end->offset != stream.position().offset)
+      throw Error("Replicas: the step function draws other random tensors for each part");
+    end = stream.position();
+    running.add(i, (*lanes_)[lane_of_[i]].run([this, i, rows = rows.count, graph = std::move(graph)]() mutable {
+      const auto own_slots = slots_of(i);
+      return computed_part(std::move(graph), rows);
+    }));
+  }
+  const auto computed = running.results();
+  auto result = added(computed, parameters, options.factor);
+  result.seconds.resize(count);
+  for (std::size_t i = 0; i < computed.size(); ++i) result.seconds[running.devices()[i]] = computed[i].seconds;
+  result.random = *end;
+  return result;
+}
+
+void ReplicaGroup::share_buffers() {
+  for (auto& copy : copies_) copy.take_buffers();
+}
+
+std::vector<std::vector<Tensor>> ReplicaGroup::buffers() const {
+  std::vector<std::vector<Tensor>> all;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const auto slots = slots_of(i);
+    auto& own = all.emplace_back();
+    for (const auto& [name, buffer] : model_.buffers()) own.push_back(buffer.value());
+  }
+  return all;
+}
+
+void ReplicaGroup::set_buffers(const std::vector<std::vector<Tensor>>& buffers) const {
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const auto slots = slots_of(i);
+    for (std::size_t k = 0; auto& [name, buffer] : model_.buffers()) buffer.set(buffers[i][k++]);
+  }
+}
+
+void ReplicaGroup::leave_first() {
+  copies_[0].take_parameters();
+  std::vector<Tensor> values;
+  {
+    const auto slots = slots_of(1);
+    for (const auto& [name, parameter] : model_.parameters()) values.push_back(parameter.value());
+    for (const auto& [name, buffer] : model_.buffers()) values.push_back(buffer.value());
+  }
+  std::size_t k = 0;
+  for (auto& [name, parameter] : model_.parameters()) parameter.set(values[k++]);
+  for (auto& [name, buffer] : model_.buffers()) buffer.set(values[k++]);
+}
+
+Replicas::Parts ReplicaGroup::batches(const data::Dataset& dataset, const data::BatchOptions& options) const {
+  if (options.share) throw Error("Replicas: batches with a share of their own");
+  Replicas::Parts parts;
+  parts.devices_ = devices_;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    auto own = options;
+    own.share = share(i);
+    parts.batches_.push_back(data::batches(dataset, own));
+  }
+  return parts;
+}
+
+}  // namespace clnet::parallel

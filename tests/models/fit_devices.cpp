@@ -1,0 +1,173 @@
+// train::fit and clnet-train over several devices of one process: the steps of one device, and a run in pieces to the bit.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "tests/models/fit_runs.h"
+#include "tests/models/process.h"
+#include "tests/support/captured.h"
+#include "tests/support/second_device.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using namespace clnet::test;
+
+namespace {
+
+nn::Sequential dropping_model() {
+  manual_seed(5);
+  return nn::Sequential{nn::Linear{4, 16}, relu, nn::Dropout{0.25}, nn::Linear{16, 3}};
+}
+
+/// Of a model without batch norm.
+Recorded run_of(train::FitOptions options) {
+  const auto points = make_points(53), validation = make_points(20, 1);
+  auto model = dropping_model();
+  Recorded recorded;
+  set_up(options, model, validation);
+  if (!options.step_function) options.metrics = {metrics::Accuracy(), metrics::F1(3)};
+  options.on_step = [&](std::int64_t, double loss) { recorded.losses.push_back(loss); };
+  recorded.result = train::fit(model, points, options);
+  recorded.epochs = recorded.result.epochs;
+  for (const auto& [name, tensor] : model.state_dict()) recorded.weights.push_back(tensor.to_vector<float>());
+  return recorded;
+}
+
+void require_near(const Recorded& got, const Recorded& want, double margin) {
+  REQUIRE(got.losses.size() == want.losses.size());
+  for (std::size_t i = 0; i < got.losses.size(); ++i) CHECK(got.losses[i] == Approx(want.losses[i]).margin(margin));
+  for (std::size_t i = 0; i < got.weights.size(); ++i)
+    for (std::size_t j = 0; j < got.weights[i].size(); ++j) CHECK(got.weights[i][j] == Approx(want.weights[i][j]).margin(margin));
+  REQUIRE(got.epochs.size() == want.epochs.size());
+  for (std::size_t i = 0; i < got.epochs.size(); ++i) {
+    CHECK(got.epochs[i].train_loss == Approx(want.epochs[i].train_loss).margin(margin));
+    CHECK(got.epochs[i].validation->loss == Approx(want.epochs[i].validation->loss).margin(margin));
+    for (std::size_t k = 0; k < got.epochs[i].metrics.size(); ++k)
+      CHECK(got.epochs[i].metrics[k].value == Approx(want.epochs[i].metrics[k].value).margin(margin));
+  }
+}
+
+std::vector<Device> two_devices() { return {Device::current(), second_device()}; }
+
+}  // namespace
+
+TEST_CASE("fit: several devices make the steps of one, with its metrics") {
+  const auto alone = run_of({.epochs = 2});
+  REQUIRE(alone.losses.size() == 14);
+  require_near(run_of({.epochs = 2, .devices = two_devices()}), alone, 2e-5);
+  // The last batch has five samples. Of the shares 1 and 20 the first device has none of them.
+  const auto devices = two_devices();
+  for (const std::vector<double>& shares : {std::vector<double>{3, 1}, {1, 20}}) {
+    const auto together = run_of({.epochs = 2, .devices = devices, .shares = shares});
+    require_near(together, alone, 2e-5);
+    CHECK(run_of({.epochs = 2, .devices = devices, .shares = shares}).weights == together.weights);
+  }
+  require_near(run_of({.epochs = 2, .devices = {devices[1]}}), alone, 2e-5);
+  // What is accumulated, with a rest at the end, and a loss scale.
+  require_near(run_of({.epochs = 2, .hooks = {train::accumulation(3)}, .devices = devices}),
+               run_of({.epochs = 2, .hooks = {train::accumulation(3)}}), 2e-5);
+  // Parameters that the loss does not reach.
+  const auto partly = [](nn::Module& model, const data::Batch& batch) -> train::Step {
+    return mean(square(linear(batch.images, model.parameter("0.weight").value())));
+  };
+  require_near(run_of({.epochs = 1, .step_function = partly, .devices = devices}), run_of({.epochs = 1, .step_function = partly}),
+               2e-5);
+  require_near(run_of({.epochs = 2, .precision = Dtype::f16, .devices = devices}), run_of({.epochs = 2, .precision = Dtype::f16}),
+               0.02);
+}
+
+TEST_CASE("fit: a run in pieces over several devices has the bits of a whole one") {
+  const auto points = make_points(53), validation = make_points(20, 1);
+  const auto devices = two_devices();
+  const auto run = [&](const Folder& folder, std::int64_t steps, bool resume) {
+    return record(points, validation,
+                  {.steps = steps, .devices = devices, .shares = {1, 2}, .checkpoint = folder.path(), .resume = resume});
+  };
+  const Folder of_whole, of_pieces;
+  const auto whole = run(of_whole, 17, false);
+  auto losses = run(of_pieces, 5, false).losses;
+  const auto rest = run(of_pieces, 17, true);
+  losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
+  CHECK(losses == whole.losses);
+  CHECK(rest.weights == whole.weights);
+}
+
+TEST_CASE("fit: shares are measured once, said, and kept in the checkpoint") {
+  const auto devices = two_devices();
+  const Folder folder;
+  const auto run = [&](std::int64_t steps, std::string& said) {
+    Recorded recorded;
+    said = written_on_stderr([&] {
+      recorded = run_of({.steps = steps, .devices = devices, .share_steps = 4, .checkpoint = folder.path(), .resume = true});
+    });
+    return recorded.losses;
+  };
+  const auto kept = [&] {
+    const auto metadata = io::load_safetensors(folder / "checkpoint.safetensors").metadata;
+    return metadata.contains("device shares") ? metadata.at("device shares") : "";
+  };
+  std::string said;
+  // Cut short within the measurement, which begins again.
+  auto losses = run(3, said);
+  CHECK(said.empty());
+  CHECK(kept().empty());
+  auto more = run(9, said);
+  losses.insert(losses.end(), more.begin(), more.end());
+  CHECK_THAT(said, Catch::Contains("the shares of the devices are " + kept() + " from now on, as 4 steps took them"));
+  const auto shares = kept();
+  CHECK(shares.find(',') != std::string::npos);
+  more = run(14, said);
+  losses.insert(losses.end(), more.begin(), more.end());
+  CHECK(said.empty());
+  CHECK(kept() == shares);
+  const auto alone = run_of({.steps = 14}).losses;
+  REQUIRE(losses.size() == alone.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == Approx(alone[i]).margin(2e-5));
+}
+
+TEST_CASE("fit: refuses devices and shares that do not fit") {
+  const auto devices = two_devices();
+  CHECK_THROWS_WITH(run_of({.devices = devices, .shares = {1}}), "train::fit: 1 shares for 2 devices");
+  CHECK_THROWS_WITH(run_of({.shares = {1, 1}}), "train::fit: 2 shares for 0 devices");
+  CHECK_THROWS_WITH(run_of({.devices = devices, .shares = {1, -1}}), "shares: -1 is no share");
+  CHECK_THROWS_WITH(run_of({.devices = {devices[0]}, .share_steps = 4}), "train::fit: share_steps needs several devices");
+  CHECK_THROWS_WITH(run_of({.devices = devices, .shares = {1, 1}, .share_steps = 4}),
+                    "train::fit: shares that are given are not measured");
+}
+
+TEST_CASE("clnet-train: several devices, stopped and resumed") {
+  const Folder data, folder;
+  write_idx_dataset(data.path(), 200, 40);
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--data", data.path(), "--model", "keras-cnn", "--batch-size", "16", "--devices", "0:0,0:1"});
+    return clnet_train(folder.path(), more, {"POCL_DEVICES=pthread basic", "POCL_MAX_PTHREAD_COUNT=1"});
+  };
+  const auto whole = train({"--steps", "20", "--shares", "3,1", "--log", "whole.jsonl", "--save", "whole"});
+  INFO(whole.err);
+  REQUIRE(whole.code == 0);
+  CHECK_THAT(whole.out, Catch::Contains(", 3:1 shares"));
+  CHECK_THAT(whole.out, Catch::Contains("test accuracy"));
+  for (const char* steps : {"7", "20"})
+    REQUIRE(train({"--steps", steps, "--schedule", "constant", "--shares", "3,1", "--checkpoint", "run", "--resume", "--log",
+                   "pieces.jsonl", "--save", "pieces"})
+                .code == 0);
+  REQUIRE(train({"--steps", "20", "--schedule", "constant", "--shares", "3,1", "--log", "constant.jsonl", "--save", "constant"})
+              .code == 0);
+  CHECK(content(folder / "pieces") == content(folder / "constant"));
+
+  const auto measured = train({"--steps", "20", "--shares", "auto", "--strict-devices", "--save", "measured"});
+  CHECK(measured.code == 0);
+  CHECK_THAT(measured.out, Catch::Contains(", measured shares"));
+  CHECK_THAT(measured.err, Catch::Contains("the shares of the devices are "));
+
+  const auto refused = [&](std::vector<std::string> more, int code) {
+    const auto outcome = train(std::move(more));
+    CHECK(outcome.code == code);
+    return outcome.err;
+  };
+  CHECK_THAT(refused({"--shares", "1"}, 2), Catch::Contains("--shares: 1 for 2 devices"));
+  CHECK_THAT(refused({"--shares", "0,0"}, 2), Catch::Contains("--shares: all are 0"));
+  CHECK_THAT(refused({"--shares", "1,x"}, 2), Catch::Contains("--shares: x is not a number from 0"));
+  CHECK_THAT(refused({"--shares", "auto,1"}, 2), Catch::Contains("--shares: auto beside numbers"));
+}
