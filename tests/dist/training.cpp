@@ -427,6 +427,24 @@ void shard_memory(const Group& world) {
     for (std::size_t rank = 0; rank < most.size(); ++rank)
       std::cout << "states of rank " + std::to_string(rank) + ": " + std::to_string(most[rank]) + " of " + std::to_string(whole) +
                        " bytes\n";
+  // A step updates them in place: it takes no more of the device than they do.
+  const auto most_in_use = [&](bool sharded) {
+    Layers wide(8, 4096);
+    optim::Adam optimizer(wide, 0.01);
+    train::add_gradients(optimizer, world);
+    if (sharded) optimizer.shard(world);
+    const Tensor x = Tensor::from(numbers(world.rank(), 24), {2, 12});
+    for (int step = 0; step < 3; ++step) optimizer.step(mean(square(wide(x))));
+    Device::current().finish();
+    return std::pair(Device::current().memory().high_water, optimizer.state_bytes());
+  };
+  const auto [sharded_peak, sharded_bytes] = most_in_use(true);
+  const auto [whole_peak, whole_bytes] = most_in_use(false);
+  if (world.rank() == 0)
+    std::cout << "most in use: " + std::to_string(sharded_peak) + " bytes sharded, " + std::to_string(whole_peak) + " whole\n";
+  require(static_cast<double>(whole_peak - sharded_peak) > 0.8 * static_cast<double>(whole_bytes - sharded_bytes),
+          "a step takes as much less of the device");
+
   Net uneven;
   optim::Adam other(uneven, 0.01);
   const auto all = other.state_bytes();
