@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "clnet/dist.h"
+#include "clnet/ops.h"
 #include "lib/dist/exchange.h"
 #include "lib/dist/members.h"
 #include "lib/graph/op.h"
