@@ -670,7 +670,9 @@ def reverse_sequence(g, name):
 
 @operator("RNN", "GRU", "LSTM")
 def recurrent(g, name):
-    x = g.pick(ranks=[3], good=within(-5, 5))
+    small_enough = within(-5, 5)
+    # Over no steps or samples onnxruntime 1.32 looks for the largest of no lengths in the others, and mostly ends this process.
+    x = g.pick(ranks=[3], good=lambda value: small_enough(value) and (name == "RNN" or 0 not in value.shape[:2]))
     gates, hidden = {"RNN": 1, "GRU": 3, "LSTM": 4}[name], g.random.randint(1, 4)
     direction = g.random.choice([None, "forward", "reverse", "bidirectional"])
     ways = 2 if direction == "bidirectional" else 1
