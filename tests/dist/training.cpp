@@ -98,7 +98,7 @@ void tensors(const Group& world) {
 
   // A pipeline: each rank doubles what the one before gives, and adds its own number. Gradients go the other way.
   Tensor h = own == 0 ? x : Tensor();
-  const Tensor like = Tensor::zeros(shape);
+  const Tensor like = zeros(shape);
   if (own > 0) h = dist::recv(like, own - 1, world);
   h = 2.0 * h + static_cast<double>(own);
   const Tensor last_loss = sum(h * Tensor::from(numbers(99, shape.numel()), shape));
