@@ -107,7 +107,7 @@ class CollectiveOp : public Op {
   }
 
   /// Of the sum over all ranks of what is computed from the outputs.
-  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     if (kind_ == Moves::all_reduce) {
       Tensors known, result(inputs.size());
       for (const auto& gradient : gradients)
@@ -121,8 +121,10 @@ class CollectiveOp : public Op {
       return result;
     }
     if (!is_floating(inputs[0].dtype())) return {Tensor{}};
-    const auto moved = apply(std::make_shared<CollectiveOp>(adjoint(), group_, root_), {gradients[0]});
-    return {kind_ == Moves::send ? gradients[0] + moved : moved};
+    auto op = std::make_shared<CollectiveOp>(adjoint(), group_, root_);
+    // The other rank answers what was sent, so it is sent before, also where nothing here reads the result.
+    if (kind_ == Moves::send) return {gradients[0] + apply(std::move(op), {outputs[0]})};
+    return {apply(std::move(op), {gradients[0]})};
   }
 
   void lower(exec::Recorder& recorder) const override {
