@@ -47,7 +47,7 @@ void Sharding::exchange(const std::vector<std::pair<int, nn::Parameter>>& moved)
   for (const auto& [owner, parameter] : moved) {
     if (owner == everyone) continue;
     const auto bytes = static_cast<std::size_t>(parameter.value().spec().bytes());
-    const auto read = [parameter, bytes](std::byte* to) { parameter.value().to_bytes(to, bytes); };
+    const auto read = [source = nn::Parameter(parameter), bytes](std::byte* to) { source.value().to_bytes(to, bytes); };
     const auto write = [target = nn::Parameter(parameter), bytes](const std::byte* from) mutable {
       const auto spec = target.value().spec();
       const auto device = exec::device_of_graph(target.value());
