@@ -333,7 +333,10 @@ int run(const TrainOptions& o) {
   const auto start = std::chrono::steady_clock::now();
   Trace trace(device, writes ? o.trace : "");
   const auto result = train::fit(*model, *sets.train, fit);
-  device.finish();
+  // Not the first of several any more, if that has failed.
+  const auto last_device = network.parameters().front().second.value().device();
+  Device::set_default(last_device);
+  last_device.finish();
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (result.interrupted && result.steps == steps_before) {
     say("interrupted before the first step; nothing was written");

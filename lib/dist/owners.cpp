@@ -16,7 +16,7 @@ struct Message {
   int owner;
   std::vector<const Owned*> values = {};
   std::size_t size = 0;
-  std::unique_ptr<std::byte[]> bytes = nullptr;
+  std::shared_ptr<std::byte[]> bytes = nullptr;
   std::shared_ptr<Posted> posted = nullptr;
 };
 
@@ -42,7 +42,7 @@ void from_owners(const std::vector<Owned>& values, const Group& group) {
   if (members->size() == 1) return;
   auto messages = messages_of(values, members->size());
   for (auto& message : messages) {
-    message.bytes = std::make_unique_for_overwrite<std::byte[]>(message.size);
+    message.bytes = std::make_shared_for_overwrite<std::byte[]>(message.size);
     if (message.owner != members->rank) continue;
     std::size_t at = 0;
     for (const auto* value : message.values) {
@@ -50,14 +50,14 @@ void from_owners(const std::vector<Owned>& values, const Group& group) {
       at += value->bytes;
     }
   }
-  // Nothing throws between the first post and the end but a lost job: the memory stays until all is done.
   for (auto& message : messages)
     message.posted = members->engine->post({.kind = Kind::broadcast,
                                             .group = members,
                                             .dtype = Dtype::u8,
                                             .count = message.size,
                                             .out = message.bytes.get(),
-                                            .peer = message.owner});
+                                            .peer = message.owner,
+                                            .owner = message.bytes});
   for (auto& message : messages) {
     message.posted->wait();
     if (message.owner == members->rank) continue;

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -272,6 +273,7 @@ struct Optimizer::Impl {
       result.values = scaling->after(finite);
       count_spared(finite, result);
     }
+    const auto given = gradients;
     gradients = clipped(std::move(gradients));
     std::size_t changes = result.values.size() + moved.size();
     for (const auto* member : moved) changes += member->state.size();
@@ -313,14 +315,18 @@ struct Optimizer::Impl {
       }
     }
     if (sharding) {
-      std::vector<nn::Parameter> others;
-      for (const auto* member : moved) {
-        result.shared.emplace_back(member->owner, member->parameter);
-        if (!keeps(*member)) others.push_back(member->parameter);
+      // What only other ranks need is evaluated here as well: its collectives are all ranks'.
+      std::set<const Node*> used;
+      for (std::size_t i = 0; i < moved.size(); ++i)
+        if (keeps(*moved[i])) used.insert(node_of(given[i]).get());
+      std::vector<Tensor> others;
+      for (std::size_t i = 0; i < moved.size(); ++i) {
+        result.shared.emplace_back(moved[i]->owner, moved[i]->parameter);
+        if (keeps(*moved[i])) continue;
+        others.push_back(moved[i]->parameter);
+        if (used.insert(node_of(given[i]).get()).second) others.push_back(given[i]);
       }
       result.readers = Sharding::readers_of(others);
-      // Gradients may be sums over ranks, which one that steps nothing adds up, too.
-      if (!moved.empty() && others.size() == moved.size()) result.readers.push_back(gradients[0]);
     }
     return result;
   }

@@ -31,12 +31,10 @@ std::vector<int> Sharding::deal(const std::vector<std::int64_t>& bytes) {
   return owners;
 }
 
-std::vector<Tensor> Sharding::readers_of(const std::vector<nn::Parameter>& others) {
+std::vector<Tensor> Sharding::readers_of(const std::vector<Tensor>& others) {
   std::map<std::shared_ptr<ocl::Context>, std::vector<Tensor>> firsts;  // by device
-  for (const auto& parameter : others) {
-    const Tensor value = parameter;
+  for (const auto& value : others)
     firsts[exec::device_of_graph(value)].push_back(cast(slice(flatten(value, 0), 0, 0, 1), Dtype::f32));
-  }
   std::vector<Tensor> readers;
   for (const auto& [device, together] : firsts) readers.push_back(concat(together, 0));
   return readers;

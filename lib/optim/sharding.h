@@ -22,9 +22,10 @@ class Sharding {
 
   /// An owner for each, from the bytes of its states: the largest first, each to the rank that has the least.
   std::vector<int> deal(const std::vector<std::int64_t>& bytes);
-  /// What a step evaluates along, so that the parameters count as values that change, as they do on their owners: a parameter
-  /// that nothing but the model reads would get the solvers of one that stays, and other bits.
-  static std::vector<Tensor> readers_of(const std::vector<nn::Parameter>& others);
+  /// What a step evaluates along of values that only other ranks step: an element of each. So the parameters count as values that
+  /// change, as they do on their owners: one that nothing but the model reads would get the solvers of one that stays, and other
+  /// bits.
+  static std::vector<Tensor> readers_of(const std::vector<Tensor>& others);
   /// Sets parameters to their owners' values. All ranks call it, behind the evaluation of a step, so that states are updated in
   /// place. Throws RankLost.
   void exchange(const std::vector<std::pair<int, nn::Parameter>>& moved) const;

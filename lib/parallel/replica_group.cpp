@@ -248,6 +248,8 @@ Replicas::Parts ReplicaGroup::batches(const data::Dataset& dataset, const data::
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     auto own = options;
     own.share = share(i);
+    // A dataset for one thread is read by this one.
+    if (own.workers == 1 && devices_.size() > 1) own.workers = 0;
     parts.batches_.push_back(data::batches(dataset, own));
   }
   return parts;

@@ -14,6 +14,7 @@
 #include "clnet/nn.h"
 #include "clnet/parallel.h"
 #include "clnet/train.h"
+#include "lib/exec/collect/copy.h"
 #include "lib/graph/random_stream.h"
 #include "lib/nn/replica_slots.h"
 #include "lib/parallel/lane.h"
@@ -40,6 +41,8 @@ template <class Work>
 auto on_behalf_of(std::size_t device, const Work& work) {
   try {
     return work();
+  } catch (const exec::TwoDevices&) {
+    throw;
   } catch (const DeviceError& error) {
     throw DeviceFailed(device, error.what());
   }

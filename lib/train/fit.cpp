@@ -108,7 +108,11 @@ class Fit {
     if (nn::Modes::all_in_inference(model_)) train_unfrozen();
     Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
-    if (checkpoint_ && options_.resume && checkpoint_->exists()) resume();
+    if (checkpoint_ && options_.resume) {
+      const bool is_there = checkpoint_->exists();
+      job_.require_same("checkpoint", is_there ? "there" : "missing");
+      if (is_there) resume();
+    }
     require_equal_ranks();
     place();
     // When the states are a checkpoint's: they are whole on each rank.
@@ -183,6 +187,8 @@ class Fit {
                         {"epochs", std::to_string(options_.epochs)},
                         {"steps", std::to_string(options_.steps)},
                         {"data", dataset_.fingerprint()},
+                        {"samples of an epoch", std::to_string(epoch_samples())},
+                        {"samples sorted by length", options_.length ? "yes" : "no"},
                         {"augmentation", augmentation_text(options_.augmentation)},
                         {"hooks", hooks_.names()},
                         {"sharded optimizer", options_.shard_optimizer || optimizer_.shards() > 1 ? "yes" : "no"},

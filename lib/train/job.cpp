@@ -85,6 +85,10 @@ void Job::require_equal(std::vector<dist::Item> items, const nn::Module& model) 
   dist::agree(items, *group_);
 }
 
+void Job::require_same(std::string name, std::string value) const {
+  if (group_) dist::agree({{std::move(name), std::move(value)}}, *group_);
+}
+
 void Job::add_up(std::span<double> numbers) const {
   if (group_) dist::all_reduce(numbers, *group_);
 }

@@ -31,6 +31,8 @@ class Job {
 
   /// Throws Error, on all ranks, where they would train different things.
   void require_equal(std::vector<dist::Item> items, const nn::Module& model) const;
+  /// The same of one thing, before there is more to compare.
+  void require_same(std::string name, std::string value) const;
   /// Sums over all ranks, on the host.
   void add_up(std::span<double> numbers) const;
   /// Whether any rank says so.

@@ -18,11 +18,16 @@ class EmaHook : public Hook {
   std::string name() const override { return "ema"; }
   void before_training(Run& run) override {
     if (!average_.made_for(run.model)) throw Error("train::ema: the averages were made for another model");
+    follow(run.model);
   }
   void after_step(Run& run) override {
+    follow(run.model);
     if (run.updated) average_.update();
   }
-  void before_evaluation(Run&) override { average_.swap(); }
+  void before_evaluation(Run& run) override {
+    follow(run.model);
+    average_.swap();
+  }
   void after_evaluation(Run&) override {
     if (average_.swapped()) average_.swap();
   }
@@ -30,7 +35,15 @@ class EmaHook : public Hook {
   void load_state_dict(const io::StateDict& state) override { average_.load_state_dict(state); }
 
  private:
+  /// A model that trains on several devices moves to another one, where its first one fails.
+  void follow(const nn::Module& model) {
+    const auto device = model.parameters().front().second.value().device();
+    if (device_ && !(*device_ == device)) average_.to(device);
+    device_ = device;
+  }
+
   optim::EMA average_;
+  std::optional<Device> device_;
 };
 
 class AccumulationHook : public Hook {

@@ -68,6 +68,7 @@ class Unpacker {
 
  private:
   std::string_view take(std::size_t size) {
+    if (size > left_.size()) throw Error("a message of another rank is too short");
     const auto taken = left_.substr(0, size);
     left_.remove_prefix(size);
     return taken;

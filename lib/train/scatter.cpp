@@ -100,8 +100,8 @@ BatchSource::BatchSource(const data::Dataset& dataset, const data::BatchOptions&
 
 void BatchSource::begin() {
   const auto ranks = static_cast<std::size_t>(group_->size());
-  // Each share has workers of its own.
-  if (options_.workers > 0) options_.workers = std::max<std::int64_t>(1, options_.workers / group_->size());
+  // Each share has workers of its own; a dataset for one thread is read by this one.
+  options_.workers /= group_->size();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     options_.share = data::Share{std::vector<double>(ranks, 1), rank};
     parts_.push_back({data::batches(*source_, options_)});

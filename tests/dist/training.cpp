@@ -510,6 +510,25 @@ void shard_loop(const Group& world) {
     return model.parameters()[0].second.value().to_vector<float>();
   };
   require(of_one(true) == of_one(false), "the bits of one parameter");
+
+  // A collective for each gradient: all ranks evaluate all of them, and clip what they got.
+  const auto each_apart = [&](bool sharded) {
+    manual_seed(11);
+    nn::Sequential model(nn::Linear(6, 6, {.bias = false}), nn::Linear(6, 6, {.bias = false}), nn::Linear(6, 2));
+    optim::Adam adam(model, 0.02);
+    adam.set_gradient_function([&](std::vector<Tensor>& gradients, std::vector<Tensor>&) {
+      for (auto& gradient : gradients) gradient = dist::all_reduce(gradient, world);
+    });
+    if (sharded) adam.shard(world);
+    for (int step = 0; step < 3; ++step) {
+      adam.set_clipping({.value = step < 2 ? 0 : 0.01});
+      adam.step(mean(square(model(Tensor::from(numbers(step + world.rank(), 24), {4, 6})))));
+    }
+    std::vector<std::vector<float>> all;
+    for (const auto& [name, parameter] : model.parameters()) all.push_back(parameter.value().to_vector<float>());
+    return all;
+  };
+  require(each_apart(true) == each_apart(false), "the bits with a collective for each gradient");
 }
 
 /// A checkpoint of sharded states is that of whole ones, and goes on with any number of ranks, sharded or not.

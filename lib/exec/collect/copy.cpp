@@ -67,8 +67,8 @@ std::string label(const DeviceInfo& info) { return fmt::format("{} ({}:{})", inf
 
 void refuse_two_devices(const ocl::Context& here, const ocl::Context& there) {
   const auto where = label(here.info()), other = label(there.info());
-  throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values", where,
-                                where == other ? "the same device in another context" : other));
+  throw TwoDevices(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values", where,
+                               where == other ? "the same device in another context" : other));
 }
 
 }  // namespace clnet::exec

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "clnet/error.h"
 #include "lib/cl/context.h"
 #include "lib/graph/node.h"
 #include "lib/graph/op.h"
@@ -56,6 +57,11 @@ Tensor moved(const Tensor& tensor, const std::shared_ptr<ocl::Context>& from, co
 std::string label(const DeviceInfo& info);
 
 /// Throws DeviceError for a value on `here` whose other operands are on `there`.
+/// A mistake of the program's, not a device's failure.
+class TwoDevices : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
 [[noreturn]] void refuse_two_devices(const ocl::Context& here, const ocl::Context& there);
 
 }  // namespace clnet::exec
