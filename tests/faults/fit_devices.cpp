@@ -77,8 +77,9 @@ Outcome trained(const std::vector<Device>& devices, const std::optional<Fault>& 
   Net model;
   optim::Adam adam(model, {.learning_rate = 0.01});
   Outcome outcome;
+  optim::EMA average(model);
   train::FitOptions options{.epochs = 2, .batch_size = 8, .optimizer = adam, .metrics = {metrics::Accuracy()}};
-  options.hooks = {std::make_shared<Failing>(fault)};
+  options.hooks = {std::make_shared<Failing>(fault), train::ema(average)};  // the fault is for the next step alone
   options.devices = devices;
   options.strict_devices = strict;
   options.progress = false;
