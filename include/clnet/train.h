@@ -184,7 +184,8 @@ struct FitOptions {
   bool shard_optimizer = false;
   /// Rank 0 alone has the samples of the dataset and of `validation`, and sends each rank its share of a batch at a time. The
   /// other ranks' datasets are not looked at, as data::ArrayDataset(). Functions over samples, as `length`, and the workers run
-  /// on rank 0. The numbers are those without it, to the bit. What rank 0 throws as it reads is thrown on all ranks.
+  /// on rank 0; all ranks give equal options, with a sampler of equal size. The numbers are those without it, to the bit. What
+  /// rank 0 throws as it reads is thrown on all ranks.
   bool scatter_data = false;
 
   /// Several devices of this process train the model together, each its share of every batch and at the same time
