@@ -28,7 +28,7 @@ for reader in "$@"; do
   fi
   echo "-- $reader, $seconds s"
   # shellcheck disable=SC2086  # folders or nothing
-  if ! build/fuzz/tests/clnet-fuzz-"$reader" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1000 -malloc_limit_mb=256 -max_len=65536 -verbosity=0 \
+  if ! build/fuzz/tests/clnet-fuzz-reader-"$reader" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1000 -malloc_limit_mb=256 -max_len=65536 -verbosity=0 \
     -print_final_stats=1 -artifact_prefix=build/fuzz/found/"$reader"- "$work/$reader" $more >"$work/log" 2>&1; then
     cat "$work/log"
     exit 1
