@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <span>
 
 #include "clnet/clnet.h"
+#include "tools/bench_ranks.h"
 #include "tools/bench_tables.h"
 
 namespace clnet::bench {
@@ -120,27 +122,35 @@ Item inference(const Network& net, std::int64_t batch, bool compiled = false) {
   return item;
 }
 
-/// SGD with momentum for photos, Adam for digits; convolutions and products in f16 where `dtype` says so. Each layer is computed
-/// three times: forward, and for both gradients.
+/// SGD with momentum for photos, Adam for digits; convolutions and products in f16 where `dtype` says so.
+Training prepared_training(const Network& net, std::int64_t batch, Dtype dtype) {
+  const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
+  const auto optimizer = std::make_shared<optim::Optimizer>(
+      net.classes == 10 ? optim::Optimizer(optim::Adam{*model, {.learning_rate = 1e-3}})
+                        : optim::Optimizer(optim::SGD{*model, {.learning_rate = 1e-3, .momentum = 0.9}}));
+  add_gradients_of_ranks(*optimizer);
+  const auto pixels = std::make_shared<std::vector<float>>(random_pixels(images(net, batch).numel()));
+  std::vector<std::int32_t> labels;
+  for (std::int64_t i = 0; i < batch; ++i) labels.push_back(static_cast<std::int32_t>(i % net.classes));
+  return {model, optimizer, batch, [=](nn::Module& of, std::int64_t first, std::int64_t count) {
+            const auto part = [=](const auto& values, const Shape& each) {
+              return std::span(values).subspan(static_cast<std::size_t>(first * each.numel()),
+                                               static_cast<std::size_t>(count * each.numel()));
+            };
+            const Tensor x = Tensor::from(part(*pixels, image(net)), images(net, count));
+            const Tensor targets = Tensor::from(part(labels, {}), Shape{count});
+            const Autocast products(dtype);
+            return cross_entropy(of(x), targets);
+          }};
+}
+
+/// Each layer is computed three times: forward, and for both gradients.
 Item training(const Network& net, std::int64_t batch, Dtype dtype = Dtype::f32) {
+  const auto prepare = [=] { return prepared_training(net, batch, dtype); };
   auto item = network(net, "train", batch, 3 * net.macs - net.first, [=]() -> Run {
-    const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
-    const auto optimizer = std::make_shared<optim::Optimizer>(
-        net.classes == 10 ? optim::Optimizer(optim::Adam{*model, {.learning_rate = 1e-3}})
-                          : optim::Optimizer(optim::SGD{*model, {.learning_rate = 1e-3, .momentum = 0.9}}));
-    const auto pixels = std::make_shared<std::vector<float>>(random_pixels(images(net, batch).numel()));
-    std::vector<std::int32_t> labels;
-    for (std::int64_t i = 0; i < batch; ++i) labels.push_back(static_cast<std::int32_t>(i % net.classes));
-    return [=] {
-      const Tensor x = Tensor::from(*pixels, images(net, batch)), targets = Tensor::from(labels, Shape{batch});
-      Tensor loss;
-      {
-        const Autocast products(dtype);
-        loss = cross_entropy((*model)(x), targets);
-      }
-      optimizer->step(loss);
-    };
+    return [training = prepare()] { training.optimizer->step(training.loss(*training.model, 0, training.batch)); };
   });
+  item.training = prepare;
   if (dtype != Dtype::f32) item.name += fmt::format("-{}", to_string(dtype));
   return item;
 }
@@ -190,6 +200,7 @@ std::vector<Item> items() {
     }
     list.push_back(inference(net, 1, true));
     if (net.training_batch > 0) {
+      if (net.training_batch > 8) list.push_back(training(net, 8));
       list.push_back(training(net, net.training_batch));
       list.push_back(training(net, net.training_batch, Dtype::f16));
     }
@@ -208,14 +219,14 @@ Result measure(const Item& item, double budget) {
   auto start = Clock::now();
   run();
   device.finish();
-  const int runs = std::max(1, static_cast<int>(0.02 / std::max(since(start), 1e-6)));
+  const auto runs = of_rank_0(std::max(1, static_cast<int>(0.02 / std::max(since(start), 1e-6))));
   std::vector<double> samples;
   const auto begin = Clock::now();
-  while (samples.size() < 5 || (since(begin) < budget && samples.size() < 1000)) {
+  while (of_rank_0(samples.size() < 5 || (since(begin) < budget && samples.size() < 1000)) != 0) {
     start = Clock::now();
-    for (int i = 0; i < runs; ++i) run();
+    for (std::int64_t i = 0; i < runs; ++i) run();
     device.finish();
-    samples.push_back(since(start) / runs);
+    samples.push_back(since(start) / static_cast<double>(runs));
   }
   std::sort(samples.begin(), samples.end());
   return {samples[samples.size() / 2], samples.front()};

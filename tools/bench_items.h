@@ -1,14 +1,29 @@
 // What clnet-bench measures.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "clnet/nn.h"
+#include "clnet/optim.h"
+#include "clnet/tensor.h"
 
 namespace clnet::bench {
 
 /// One piece of work, prepared: run() enqueues it once (and waits only where that is part of the work).
 using Run = std::function<void()>;
+
+/// A network that trains, and its data in the host's memory.
+struct Training {
+  std::shared_ptr<nn::Module> model;
+  std::shared_ptr<optim::Optimizer> optimizer;
+  std::int64_t batch;
+  /// Of `count` samples of the batch, from `first` on.
+  std::function<Tensor(nn::Module& model, std::int64_t first, std::int64_t count)> loss;
+};
 
 struct Item {
   std::string name;
@@ -17,6 +32,7 @@ struct Item {
   double flops;      ///< per run; 0 where arithmetic is not what counts
   double bytes;      ///< that must move at least, each input read and each output written once; 0 where nobody counted
   std::function<Run()> prepare;
+  std::function<Training()> training = nullptr;  ///< what prepare() runs steps of, where devices can share its batches
 };
 
 /// All items, in the order of --list; those bound by memory are in bench_memory.cpp, functions in

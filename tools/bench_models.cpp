@@ -6,6 +6,7 @@
 
 #include "clnet/clnet.h"
 #include "tools/bench_items.h"
+#include "tools/bench_ranks.h"
 #include "tools/bench_tables.h"
 
 namespace clnet::bench {
@@ -104,6 +105,7 @@ Item char_gpt_training(std::int64_t batch, Dtype dtype) {
   return {fmt::format("char-gpt-train-b{}{}", batch, suffix), work, "FLOP", work, 0, [=]() -> Run {
             const auto model = std::make_shared<models::CharGpt>(alphabet, options);
             const auto optimizer = std::make_shared<optim::AdamW>(*model);
+            add_gradients_of_ranks(*optimizer);
             std::vector<std::int64_t> x(static_cast<std::size_t>(batch * context)), next(x.size());
             for (std::size_t i = 0; i < x.size(); ++i) {
               x[i] = static_cast<std::int64_t>(i * i % alphabet);
@@ -169,6 +171,7 @@ Item translation_training() {
   return {"translation-train-b64", work, "FLOP", work, 0, []() -> Run {
             const auto model = std::make_shared<Translator>();
             const auto optimizer = std::make_shared<optim::AdamW>(*model, optim::AdamWOptions{.clip_norm = 1});
+            add_gradients_of_ranks(*optimizer);
             std::vector<std::int64_t> from(batch * length), to(from.size()), next(from.size());
             for (std::size_t i = 0; i < from.size(); ++i) {
               const bool last = i % length == length - 1;
@@ -247,6 +250,7 @@ Item deep_lstm_step() {
   return {"lstm-3x500-step-b32", work, "FLOP", work, 0, []() -> Run {
             const auto model = std::make_shared<Deep>();
             const auto optimizer = std::make_shared<optim::Adam>(*model);
+            add_gradients_of_ranks(*optimizer);
             const std::vector<float> x(static_cast<std::size_t>(steps * batch * width), 0.5F);
             return [=] {
               const auto y = (*model)(Tensor::from(x, {steps, batch, width}));
@@ -360,6 +364,7 @@ Item unet_training(std::int64_t batch) {
   return {fmt::format("unet-128-train-b{}", batch), count, "image", 0, 0, [=]() -> Run {
             const auto model = std::make_shared<UNet>();
             const auto optimizer = std::make_shared<optim::Adam>(*model);
+            add_gradients_of_ranks(*optimizer);
             const std::vector<float> pixels(static_cast<std::size_t>(batch * 3 * size * size), 0.5F);
             std::vector<std::int32_t> labels(static_cast<std::size_t>(batch * size * size));
             for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i / 7 % 2);

@@ -22,6 +22,8 @@
 #include "tools/bench_cold.h"
 #include "tools/bench_items.h"
 #include "tools/bench_lanes.h"
+#include "tools/bench_ranks.h"
+#include "tools/bench_replicas.h"
 #include "tools/help.h"
 #include "tools/options_fault.h"
 #include "tools/output.h"
@@ -32,7 +34,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-  std::vector<std::string> names, compare, lanes;
+  std::vector<std::string> names, compare, lanes, replicas;
   std::string json, device;
   bool list = false, tune = false, programs = false, cold = false, first_step = false;
   double seconds = 2;
@@ -85,7 +87,7 @@ std::vector<clnet::bench::Item> choose(const std::vector<std::string>& names) {
 constexpr std::string_view bench_format = "clnet bench 1";
 
 void keep_results(const std::string& path, const ordered_json& results) {
-  if (path.empty()) return;
+  if (path.empty() || clnet::bench::ranks().rank() != 0) return;
   clnet::file::replace(path, ordered_json{{clnet::format_field, bench_format}, {"items", results}}.dump(2) + "\n");
 }
 
@@ -124,15 +126,21 @@ void bench(const Options& options) {
   if (options.tune) ::setenv("CLNET_TUNE", day, 1);
   use(options.device);
   clnet::tools::tell_of_compiling(stderr);
+  const auto& ranks = clnet::bench::ranks();
+  const bool prints = ranks.rank() == 0;
   const auto peak = clnet::bench::measure_peak();
-  fmt::print("{}: {:.1f} GFLOP/s in registers, {:.1f} GB/s copied\n", clnet::Device::current().info().name, peak.flops / 1e9,
-             peak.bytes / 1e9);
+  if (ranks.size() > 1 && prints)
+    fmt::print("{} ranks, each with the whole item; times and rates are those of rank 0\n", ranks.size());
+  if (prints)
+    fmt::print("{}: {:.1f} GFLOP/s in registers, {:.1f} GB/s copied\n", clnet::Device::current().info().name, peak.flops / 1e9,
+               peak.bytes / 1e9);
   ordered_json results = ordered_json::array();
   bool above_peak = false;
   for (const auto& item : chosen) {
     const auto result = clnet::bench::measure(item, options.seconds);
-    fmt::print("{:<40} median {:10.4f} ms  best {:10.4f} ms{}\n", item.name, result.median * 1e3, result.best * 1e3,
-               rate(item, result, peak));
+    if (prints)
+      fmt::print("{:<40} median {:10.4f} ms  best {:10.4f} ms{}\n", item.name, result.median * 1e3, result.best * 1e3,
+                 rate(item, result, peak));
     const auto percent = [&](double work, double at_most) { return std::lround(100 * work / result.median / at_most); };
     above_peak = above_peak || percent(item.flops, peak.flops) > 100 || percent(item.bytes, peak.bytes) > 100;
     std::fflush(stdout);
@@ -144,7 +152,7 @@ void bench(const Options& options) {
     // after each item, so that an interrupted run leaves what it measured
     keep_results(options.json, results);
   }
-  if (above_peak)
+  if (above_peak && prints)
     fmt::print(
         "above 100 %: the plain method's arithmetic is counted, of which Winograd's convolutions need less; and data that "
         "stay in caches move faster than copied ones\n");
@@ -177,10 +185,30 @@ void measure_cold(const Options& options) {
   }
 }
 
-/// How much faster several devices are together than the first one alone.
-void bench_lanes(const Options& options) {
+std::vector<clnet::Device> found(const std::vector<std::string>& selectors) {
   std::vector<clnet::Device> devices;
-  for (const auto& selector : options.lanes) devices.push_back(clnet::Device::find(selector));
+  for (const auto& selector : selectors) devices.push_back(clnet::Device::find(selector));
+  return devices;
+}
+
+/// How much faster several devices train together than the first one alone.
+void bench_replicas(const Options& options) {
+  const auto devices = found(options.replicas);
+  clnet::tools::tell_of_compiling(stderr);
+  ordered_json results = ordered_json::array();
+  for (const auto& item : choose(options.names)) {
+    const auto rates = clnet::bench::measure_replicas(item, devices, options.seconds);
+    fmt::print("{:<40} alone {:9.2f} samples/s, together {:9.2f}, {:.2f} of it\n", item.name, rates.alone, rates.together,
+               rates.together / rates.alone);
+    std::fflush(stdout);
+    results.push_back({{"name", item.name}, {"alone", rates.alone}, {"together", rates.together}});
+    keep_results(options.json, results);
+  }
+}
+
+/// How much faster several devices are together than the first one alone, each with work of its own.
+void bench_lanes(const Options& options) {
+  const auto devices = found(options.lanes);
   clnet::parallel::Lanes lanes(devices);
   clnet::tools::tell_of_compiling(stderr);
   ordered_json results = ordered_json::array();
@@ -230,7 +258,9 @@ Examples:
   clnet-bench 'resnet18-*' --json before.json
   clnet-bench --compare before.json after.json
   POCL_DEVICES='pthread basic' POCL_MAX_PTHREAD_COUNT=1 clnet-bench --lanes 0:1,0:0 resnet18-train-b16
-      two devices at once
+      two devices at once, with --replicas in place of --lanes as one training job
+  mpirun -n 2 clnet-bench cnn-train-b64
+      two ranks with 64 images each, which add their gradients
   clnet-bench --cold cnn-train-b256 unet-128-train-b4
       the first step of a program that nobody has run on this machine
   CLNET_SOLVER=conv2d:direct clnet-bench conv-64-64-56-b16-forward
@@ -278,6 +308,15 @@ int main(int argc, char** argv) {
       ->excludes(list)
       ->excludes(programs)
       ->excludes(cold);
+  app.add_option("--replicas", options.replicas,
+                 "train on these devices together, each with a batch of the item's size, beside the first of them alone")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("WHICH,WHICH")
+      ->excludes(list)
+      ->excludes(programs)
+      ->excludes(cold)
+      ->excludes("--lanes");
   app.add_flag("--tune", options.tune,
                "first measure the solvers of each item's operations, and remember the fastest (docs/guide/speed.md)");
   app.add_option("--seconds", options.seconds, "time per item (default: 2)")->check(CLI::Range(0.01, 3600.0))->type_name("S");
@@ -288,8 +327,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (json->count() > 0 && options.json.empty()) throw CLI::ValidationError("--json: the name is empty");
-    if ((options.programs || options.cold) && options.names.empty())
-      throw CLI::ValidationError("--programs and --cold want names of items");
+    if ((options.programs || options.cold || !options.replicas.empty()) && options.names.empty())
+      throw CLI::ValidationError("--programs, --cold and --replicas want names of items");
     // What is measured runs often: see docs/developer/replay.md, "Launch batches".
     if (!options.programs && !options.cold && !options.first_step) ::setenv("CLNET_LAUNCH_BATCHES", "eager", 0);
     if (options.list) {
@@ -302,6 +341,8 @@ int main(int argc, char** argv) {
       measure_cold(options);
     } else if (!options.lanes.empty()) {
       bench_lanes(options);
+    } else if (!options.replicas.empty()) {
+      bench_replicas(options);
     } else if (options.first_step) {
       use(options.device);
       clnet::bench::make_first_step(choose(options.names).at(0));

@@ -1,8 +1,21 @@
 // Copies a block of elements with a step per dimension in either tensor. Dimension 0 is the innermost, here only; RANK of them are
-// in use. A work-item copies one element; ROWS: `rows` rows along dimension 0, where the steps are 1; LINEAR: an element, where that
-// dimension is too short to be the range's own; BLOCKS: `rows` blocks of the three innermost dimensions, of which RANK has at least one
+// in use. A work-item copies one element; ROWS: `rows` rows along dimension 0, where the steps are 1 unless there is STEPS, of SHORT elements
+// if that is defined; LINEAR: an element, where that dimension is too short to be the range's own; BLOCKS: `rows` blocks of the three innermost dimensions, of which RANK has at least one
 // more than three, so that divisions are few and lines of memory are read and written whole.
 #include "clnet.clh"
+
+#ifdef SHORT
+#define LENGTH SHORT
+#else
+#define LENGTH n0
+#endif
+#ifdef STEPS
+#define FROM(i) (from + (i) * x0)
+#define TO(i) (to + (i) * y0)
+#else
+#define FROM(i) (from + (i))
+#define TO(i) (to + (i))
+#endif
 
 #define NEXT(n, from_step, to_step)          \
   {                                          \
@@ -25,7 +38,7 @@ kernel void strided_copy(IN(x), OUT(y), const int count, const int rows, const i
   for (int block = first; block < last; ++block) {
     int from = 0, to = 0, rest = block;
 #elif defined(ROWS)
-  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / n0);
+  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / LENGTH);
   for (int row = first; row < last; ++row) {
     int from = 0, to = 0, rest = row;
 #elif defined(LINEAR)
@@ -67,7 +80,7 @@ kernel void strided_copy(IN(x), OUT(y), const int count, const int rows, const i
       for (int j = 0; j < n1; ++j)
         for (int i = 0; i < n0; ++i) STORE(y, to + k * y2 + j * y1 + i * y0, LOAD(x, from + k * x2 + j * x1 + i * x0));
 #elif defined(ROWS)
-    for (int i = 0; i < n0; ++i) STORE(y, to + i, LOAD(x, from + i));
+    for (int i = 0; i < LENGTH; ++i) STORE(y, TO(i), LOAD(x, FROM(i)));
 #else
     STORE(y, to, LOAD(x, from));
 #endif

@@ -353,7 +353,9 @@ TEST_CASE("all configurations of transposes and other copies") {
   for (const auto& [shape, order] : {std::pair{Shape{70, 131}, std::vector{1, 0}},
                                      {Shape{3, 65, 34}, {0, 2, 1}},
                                      {Shape{9, 10, 11, 130}, {2, 0, 1, 3}},
-                                     {Shape{3, 8, 7, 5, 6}, {4, 1, 3, 0, 2}}})
+                                     {Shape{3, 8, 7, 5, 6}, {4, 1, 3, 0, 2}},
+                                     {Shape{6, 1200}, {1, 0}},
+                                     {Shape{2, 300, 40}, {2, 1, 0}}})
     for (const auto dtype : {Dtype::f32, Dtype::u8, Dtype::i64}) {
       INFO(to_string(shape) << " " << to_string(dtype));
       const Tensor x = cast(random(shape) * 9.0, dtype).detach();

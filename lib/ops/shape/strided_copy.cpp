@@ -111,8 +111,9 @@ std::vector<exec::Config> configs_of_items(const StridedCopy&, const DeviceInfo&
   return {{{"elements", worthwhile}}, {{"elements", worthwhile / 4}}, {{"elements", worthwhile * 4}}};
 }
 
-/// What a work-item copies: some rows or blocks of the three innermost dimensions, whole, or one element.
-enum class Part { element, rows, blocks };
+/// What a work-item copies: some rows, of a length that the kernel is made for or any, or blocks of the three innermost
+/// dimensions, whole, or one element.
+enum class Part { element, short_rows, rows, blocks };
 
 void lower_general(const StridedCopy& copy, exec::Recorder& recorder, Part part) {
   if (copy.dims.size() > most_dims) {
@@ -141,6 +142,10 @@ void lower_general(const StridedCopy& copy, exec::Recorder& recorder, Part part)
   for (const auto& dim : inner_first) launch.arg(dim.from_step);
   for (const auto& dim : inner_first) launch.arg(dim.to_step);
   launch.define("RANK", static_cast<std::int64_t>(rank)).detail(fmt::format("{} elements", count));
+  if (part == Part::short_rows) {
+    launch.define("SHORT", inner);
+    if (inner_first[0].from_step != 1 || inner_first[0].to_step != 1) launch.define("STEPS", 1);
+  }
   if (rows > 0)
     launch.define(part == Part::blocks ? "BLOCKS" : "ROWS", 1).range({(lines + rows - 1) / rows, 1}, {1, 1});
   else if (rank > 1 && inner < 64)
@@ -155,6 +160,15 @@ std::optional<std::string> rejects_rows(const StridedCopy& copy, const DeviceInf
   if (inner.from_step != 1 || inner.to_step != 1) return "rows do not lie in one piece";
   if (copy.dims.size() == 1) return "there is only one row";
   if (inner.extent < 4) return fmt::format("rows of {} elements are too short", inner.extent);
+  return std::nullopt;
+}
+
+/// The loop over a row of a known length is no loop: 3 to 7 times as fast as an element per work-item.
+std::optional<std::string> rejects_short_rows(const StridedCopy& copy, const DeviceInfo& device) {
+  constexpr std::int64_t longest = 8;
+  if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs with vectors";
+  if (copy.dims.size() == 1) return "there is only one row";
+  if (copy.dims.back().extent > longest) return fmt::format("rows of {} elements are no short ones", copy.dims.back().extent);
   return std::nullopt;
 }
 
@@ -193,6 +207,9 @@ const exec::SolverList<StridedCopy> solvers{
     {{"transpose_cpu", rejects_transpose_cpu, lower_transpose_cpu, nullptr, transpose_cpu_configs},
      {"transpose_gpu", rejects_transpose_gpu, lower_transpose_gpu, nullptr, transpose_gpu_configs, exec::MadeFor::gpus},
      {"blocks_cpu", rejects_blocks, lower_blocks, nullptr, configs_of_items},
+     {"short_rows_cpu", rejects_short_rows,
+      [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::short_rows); }, nullptr,
+      configs_of_items},
      {"rows_cpu", rejects_rows,
       [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::rows); }, nullptr,
       configs_of_items},
