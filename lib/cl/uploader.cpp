@@ -8,6 +8,7 @@
 #include "lib/cl/check.h"
 #include "lib/cl/driver_lifetime.h"
 #include "lib/cl/in_flight.h"
+#include "lib/cl/pinned.h"
 
 namespace clnet::ocl {
 
@@ -16,29 +17,19 @@ namespace {
 /// Buffers and pinned blocks kept for the next batches; more than a loader prepares ahead is of no use.
 constexpr std::size_t most_kept = 4;
 
-/// Host memory that the device's copy engine reads directly, mapped for good.
-struct Pinned {
-  cl::Buffer buffer;
-  cl::CommandQueue queue;
-  void* address = nullptr;
-  std::size_t bytes = 0;
-  cl::Event last_copy;
+/// Pinned memory, and the last copy from it.
+struct Block {
+  Pinned memory;
+  cl::Event last_copy = {};
 
-  Pinned(const cl::Context& context, const cl::CommandQueue& transfers, std::size_t size)
-      : buffer(context, CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR, size),
-        queue(transfers),
-        address(queue.enqueueMapBuffer(buffer, CL_TRUE, CL_MAP_WRITE, 0, size)),
-        bytes(size) {}
-  ~Pinned() {
+  ~Block() {
+    if (drivers_gone() || !last_copy()) return;
     try {
-      if (last_copy()) last_copy.wait();
-      queue.enqueueUnmapMemObject(buffer, address);
+      last_copy.wait();
     } catch (const cl::Error& error) {
       logging::print(logging::Level::plan, "pinned memory: {} from {}", error_name(error.err()), error.what());
     }
   }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
 };
 
 /// A buffer whose readers are all enqueued; the last of them is before `released`.
@@ -58,7 +49,7 @@ struct Uploader::State : std::enable_shared_from_this<State> {
   UploadPath path;
   std::mutex mutex;
   std::deque<Returned> returned;
-  std::deque<std::unique_ptr<Pinned>> pinned;
+  std::deque<std::unique_ptr<Block>> pinned;
 
   /// When all that is in the kernels' queue now is done.
   cl::Event end_of_main() const {
@@ -87,21 +78,21 @@ struct Uploader::State : std::enable_shared_from_this<State> {
     return fresh;
   }
 
-  std::unique_ptr<Pinned> take_pinned(std::size_t bytes) {
+  std::unique_ptr<Block> take_pinned(std::size_t bytes) {
     {
       const std::lock_guard lock(mutex);
       for (auto it = pinned.begin(); it != pinned.end(); ++it) {
-        if ((*it)->bytes < bytes || (*it)->bytes > 2 * bytes) continue;
+        if ((*it)->memory.bytes() < bytes || (*it)->memory.bytes() > 2 * bytes) continue;
         auto found = std::move(*it);
         pinned.erase(it);
         return found;
       }
     }
-    return std::make_unique<Pinned>(context, transfers, bytes);
+    return std::unique_ptr<Block>(new Block{.memory = {context, transfers, bytes, CL_MAP_WRITE}});
   }
 
-  void keep_pinned(std::unique_ptr<Pinned> block) {
-    std::unique_ptr<Pinned> oldest;
+  void keep_pinned(std::unique_ptr<Block> block) {
+    std::unique_ptr<Block> oldest;
     const std::lock_guard lock(mutex);
     pinned.push_back(std::move(block));
     if (pinned.size() > most_kept) {
@@ -147,12 +138,12 @@ struct Uploader::State : std::enable_shared_from_this<State> {
   }
 
   void through_pinned(const Returned& target, std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill) {
-    std::unique_ptr<Pinned> block = take_pinned(bytes);
+    std::unique_ptr<Block> block = take_pinned(bytes);
     if (block->last_copy()) wait_until_over(transfers, block->last_copy);
-    fill(block->address);
+    fill(block->memory.address());
     const std::vector<cl::Event> wait{target.released};
     cl::Event copied;
-    transfers.enqueueWriteBuffer(target.buffer->memory(), CL_FALSE, 0, bytes, block->address, &wait, &copied);
+    transfers.enqueueWriteBuffer(target.buffer->memory(), CL_FALSE, 0, bytes, block->memory.address(), &wait, &copied);
     block->last_copy = copied;
     try {
       transfers.flush();
@@ -202,7 +193,7 @@ BufferPtr Uploader::upload(std::size_t bytes, std::string_view what, const std::
 
 void Uploader::reclaim() {
   std::deque<Returned> buffers;
-  std::deque<std::unique_ptr<Pinned>> blocks;
+  std::deque<std::unique_ptr<Block>> blocks;
   const std::lock_guard lock(state_->mutex);
   buffers.swap(state_->returned);
   blocks.swap(state_->pinned);

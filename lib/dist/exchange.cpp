@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "lib/cl/staging.h"
 #include "lib/dist/engine.h"
 #include "lib/dist/members.h"
 
@@ -52,7 +53,7 @@ void SumOverRanks::begin(std::size_t bucket, exec::HostContext& context) {
   auto& [values, bytes, sum] = buckets_[bucket];
   std::size_t size = 0;
   for (auto i : values) size += bytes_of(values_[i].from_spec);
-  bytes = std::make_shared_for_overwrite<std::byte[]>(size);
+  bytes = context.device().extension<ocl::Staging>().take(size);
   std::size_t at = 0;
   for (auto i : values) {
     context.read(values_[i].from, bytes.get() + at, bytes_of(values_[i].from_spec));
