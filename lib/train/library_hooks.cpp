@@ -18,14 +18,15 @@ class EmaHook : public Hook {
   std::string name() const override { return "ema"; }
   void before_training(Run& run) override {
     if (!average_.made_for(run.model)) throw Error("train::ema: the averages were made for another model");
-    follow(run.model);
+    first_ = run.model.parameters().front().second;
+    follow();
   }
   void after_step(Run& run) override {
-    follow(run.model);
+    follow();
     if (run.updated) average_.update();
   }
-  void before_evaluation(Run& run) override {
-    follow(run.model);
+  void before_evaluation(Run&) override {
+    follow();
     average_.swap();
   }
   void after_evaluation(Run&) override {
@@ -36,13 +37,14 @@ class EmaHook : public Hook {
 
  private:
   /// A model that trains on several devices moves to another one, where its first one fails.
-  void follow(const nn::Module& model) {
-    const auto device = model.parameters().front().second.value().device();
+  void follow() {
+    const auto device = first_->value().device();
     if (device_ && !(*device_ == device)) average_.to(device);
     device_ = device;
   }
 
   optim::EMA average_;
+  std::optional<nn::Parameter> first_;
   std::optional<Device> device_;
 };
 
