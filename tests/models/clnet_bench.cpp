@@ -115,6 +115,21 @@ TEST_CASE("clnet-bench measures several devices at once") {
   CHECK_THAT(twice.err, Contains("is given twice"));
 }
 
+TEST_CASE("clnet-bench trains on several devices together") {
+  const clnet::test::Folder folder;
+  const auto outcome = bench(folder, {"--replicas", "0:0,0:1", "keras-cnn-train-b32", "--seconds", "0.01"},
+                             {"POCL_DEVICES=pthread basic", "POCL_MAX_PTHREAD_COUNT=1"});
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("keras-cnn-train-b32") && Contains("samples/s, together") && Contains(" of it"));
+  const auto no_network = bench(folder, {"--replicas", "0:0,0:0", "matmul-256"});
+  CHECK(no_network.code == 1);
+  CHECK(no_network.err == "clnet-bench: matmul-256 trains no network whose batches devices can share\n");
+  const auto no_item = bench(folder, {"--replicas", "0:0,0:0"});
+  CHECK(no_item.code == 2);
+  CHECK(no_item.err == "clnet-bench: --programs, --cold and --replicas want names of items\n");
+}
+
 TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
   const clnet::test::Folder folder;
   const auto all = bench(folder, {"--list"});
@@ -123,7 +138,7 @@ TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
   for (std::string name; std::getline(lines, name);) CHECK(names.insert(name).second);
   const auto chosen = bench(folder, {"--list", "resnet18-train-*", "matmul-*24", "matmul-1024"});
   CHECK(chosen.code == 0);
-  CHECK(chosen.out == "resnet18-train-b16\nresnet18-train-b16-f16\nmatmul-1024\n");
+  CHECK(chosen.out == "resnet18-train-b8\nresnet18-train-b16\nresnet18-train-b16-f16\nmatmul-1024\n");
 }
 
 TEST_CASE("clnet-bench measures, writes a file and compares two") {
