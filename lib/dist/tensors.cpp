@@ -12,11 +12,18 @@
 #include "clnet/ops.h"
 #include "lib/dist/exchange.h"
 #include "lib/dist/members.h"
+#include "lib/dist/no_collectives.h"
 #include "lib/graph/op.h"
 
 namespace clnet::dist {
 
 namespace {
+
+thread_local std::string_view why_not;  ///< of the innermost NoCollectives; empty: there is none
+
+void require_collectives(std::string_view name) {
+  if (!why_not.empty()) throw Error(fmt::format("{}: {}", name, why_not));
+}
 
 enum class Moves : std::uint8_t { all_reduce, reduce, all_gather, reduce_scatter, broadcast, send, recv };
 
@@ -187,7 +194,10 @@ Tensor collective(Moves kind, const Tensor& x, const Group& group, int root = 0)
   if ((kind == Moves::send || kind == Moves::recv) && root == group.rank())
     throw Error(fmt::format("{}: rank {} is this one, expected another", text_of(kind), root));
   auto op = std::make_shared<CollectiveOp>(kind, group, root);
-  if (group.size() > 1) return apply(std::move(op), {x});
+  if (group.size() > 1) {
+    require_collectives(op->name());
+    return apply(std::move(op), {x});
+  }
   op->infer({x.spec()});
   return x;
 }
@@ -197,7 +207,10 @@ std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& 
     if (!tensors[i].defined()) throw Error(fmt::format("all_reduce: tensor {} is undefined", i));
   if (tensors.empty()) return {};
   auto op = std::make_shared<CollectiveOp>(Moves::all_reduce, group, 0, beside);
-  if (group.size() > 1) return apply_all(std::move(op), tensors);
+  if (group.size() > 1) {
+    require_collectives(op->name());
+    return apply_all(std::move(op), tensors);
+  }
   Specs specs;
   for (const auto& tensor : tensors) specs.push_back(tensor.spec());
   op->infer(specs);
@@ -205,6 +218,9 @@ std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& 
 }
 
 }  // namespace
+
+NoCollectives::NoCollectives(std::string_view why) : outer_(std::exchange(why_not, why)) {}
+NoCollectives::~NoCollectives() { why_not = outer_; }
 
 std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& group) {
   return all_reduce(tensors, group, false);
