@@ -5,25 +5,21 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "clnet/dist.h"
 #include "clnet/ops.h"
 #include "lib/dist/exchange.h"
+#include "lib/dist/find_collective.h"
 #include "lib/dist/members.h"
-#include "lib/dist/no_collectives.h"
+#include "lib/graph/node.h"
 #include "lib/graph/op.h"
 
 namespace clnet::dist {
 
 namespace {
-
-thread_local std::string_view why_not;  ///< of the innermost NoCollectives; empty: there is none
-
-void require_collectives(std::string_view name) {
-  if (!why_not.empty()) throw Error(fmt::format("{}: {}", name, why_not));
-}
 
 enum class Moves : std::uint8_t { all_reduce, reduce, all_gather, reduce_scatter, broadcast, send, recv };
 
@@ -194,10 +190,7 @@ Tensor collective(Moves kind, const Tensor& x, const Group& group, int root = 0)
   if ((kind == Moves::send || kind == Moves::recv) && root == group.rank())
     throw Error(fmt::format("{}: rank {} is this one, expected another", text_of(kind), root));
   auto op = std::make_shared<CollectiveOp>(kind, group, root);
-  if (group.size() > 1) {
-    require_collectives(op->name());
-    return apply(std::move(op), {x});
-  }
+  if (group.size() > 1) return apply(std::move(op), {x});
   op->infer({x.spec()});
   return x;
 }
@@ -207,10 +200,7 @@ std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& 
     if (!tensors[i].defined()) throw Error(fmt::format("all_reduce: tensor {} is undefined", i));
   if (tensors.empty()) return {};
   auto op = std::make_shared<CollectiveOp>(Moves::all_reduce, group, 0, beside);
-  if (group.size() > 1) {
-    require_collectives(op->name());
-    return apply_all(std::move(op), tensors);
-  }
+  if (group.size() > 1) return apply_all(std::move(op), tensors);
   Specs specs;
   for (const auto& tensor : tensors) specs.push_back(tensor.spec());
   op->infer(specs);
@@ -218,9 +208,6 @@ std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& 
 }
 
 }  // namespace
-
-NoCollectives::NoCollectives(std::string_view why) : outer_(std::exchange(why_not, why)) {}
-NoCollectives::~NoCollectives() { why_not = outer_; }
 
 std::vector<Tensor> all_reduce(const std::vector<Tensor>& tensors, const Group& group) {
   return all_reduce(tensors, group, false);
@@ -234,5 +221,24 @@ Tensor reduce_scatter(const Tensor& x, const Group& group) { return collective(M
 Tensor broadcast(const Tensor& x, int root, const Group& group) { return collective(Moves::broadcast, x, group, root); }
 Tensor send(const Tensor& x, int to, const Group& group) { return collective(Moves::send, x, group, to); }
 Tensor recv(const Tensor& like, int from, const Group& group) { return collective(Moves::recv, like, group, from); }
+
+std::string_view find_collective(std::span<const Tensor> tensors) {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> open;
+  const auto add = [&](std::span<const Tensor> more) {
+    for (const auto& tensor : more)
+      if (tensor.defined() && seen.insert(node_of(tensor).get()).second) open.push_back(node_of(tensor).get());
+  };
+  add(tensors);
+  while (!open.empty()) {
+    const auto& node = *open.back();
+    open.pop_back();
+    if (!node.op) continue;
+    if (dynamic_cast<const CollectiveOp*>(node.op.get())) return node.op->name();
+    add(node.inputs);
+    add(differentiated(node));
+  }
+  return {};
+}
 
 }  // namespace clnet::dist

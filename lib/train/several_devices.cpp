@@ -13,9 +13,21 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/base/log.h"
-#include "lib/dist/no_collectives.h"
+#include "lib/dist/find_collective.h"
 
 namespace clnet::train {
+
+namespace {
+
+/// Lanes of two ranks may differ in the order in which they come to theirs.
+void require_no_collective(const Step& step) {
+  const auto found = dist::find_collective(std::vector{step.loss, step.count});
+  if (!found.empty())
+    throw Error(fmt::format("train::fit: {}, as of batch norm over ranks, cannot be in the loss where a rank has several devices",
+                            found));
+}
+
+}  // namespace
 
 SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, std::vector<metrics::Metric>& metrics,
                                Options options)
@@ -58,7 +70,6 @@ SeveralDevices::Stepped SeveralDevices::step(const std::vector<data::Batch>& par
   shares_changed_ = false;
   std::optional<Before> kept;
   if (undo_) kept = before();
-  const dist::NoCollectives alone("cannot be part of the loss where ranks have several devices, as batch norm over ranks");
   const auto start = random_position();
   parallel::WholeBatch whole;
   Stepped stepped;
@@ -68,6 +79,7 @@ SeveralDevices::Stepped SeveralDevices::step(const std::vector<data::Batch>& par
         group_->compute(optimizer_.parameters(), parts,
                         [&](std::size_t part, nn::Module& model, const data::Batch& batch) -> parallel::PartStep {
                           auto step = function(model, batch);
+                          if (job_.several()) require_no_collective(step);
                           auto more = metrics::update(metrics_of(part), step.outputs, step.labels);
                           return {std::move(step), std::move(more)};
                         },

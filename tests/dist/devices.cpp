@@ -104,7 +104,7 @@ void refusals(const Group& world) {
   require(line({.devices = both, .share_steps = 4}) == "train::fit: share_steps with several ranks; give them shares",
           "shares over ranks are not measured");
   require(line({.devices = both}, true) ==
-              "all_reduce: cannot be part of the loss where ranks have several devices, as batch norm over ranks",
+              "train::fit: all_reduce, as of batch norm over ranks, cannot be in the loss where a rank has several devices",
           "batch norm over ranks is refused");
 }
 
