@@ -46,26 +46,32 @@ void devices(const Group& world) {
     require(writes || together.losses.empty(), "only rank 0 hears of losses");
     require_same(together, alone, 2e-5, writes, "two devices on each rank");
     require(trained(world, labels, {.devices = both}).weights == together.weights, "the same seed gives the same bits");
-
-    // Of 9 and 1 the last batch has nothing for a rank, or a device; of 20 and 0.1 no batch has.
-    for (const auto& shares : {shares_of(world, 3, 1), shares_of(world, 9, 1), shares_of(world, 20, 0.1)}) {
-      const auto uneven = trained(world, labels, {.devices = both, .shares = shares});
-      require_same(uneven, alone, 2e-5, writes, "shares by device");
-      require(trained(world, labels, {.devices = both, .shares = shares}).weights == uneven.weights, "the bits of shares");
-    }
     const auto halves = trained(world, labels, {.exchanged = Dtype::bf16, .devices = both});
     require_same(halves, alone, 0.05, writes, "gradients as bf16");
     require(halves.weights != together.weights, "bf16 is not f32");
-
-    // Ranks of unlike numbers of devices.
-    const auto own = world.rank() == 1 ? both : std::vector<Device>();
-    require_same(trained(world, labels, {.devices = own}), alone, 2e-5, writes, "two devices on one rank alone");
   }
+  require_same(trained(world, 1, {.precision = Dtype::f16, .devices = both}), trained(std::nullopt, 1, {.precision = Dtype::f16}),
+               0.02, writes, "f16 with a loss scale");
+}
+
+/// The same with shares by device.
+void devices_shares(const Group& world) {
+  const bool writes = world.rank() == 0;
+  const auto both = two_devices();
+  const auto alone = trained(std::nullopt, 4);
+  // Of 9 and 1 the last batch has nothing for a rank, or a device; of 20 and 0.1 no batch has.
+  for (const auto& shares : {shares_of(world, 3, 1), shares_of(world, 9, 1), shares_of(world, 20, 0.1)}) {
+    const auto uneven = trained(world, 4, {.devices = both, .shares = shares});
+    require_same(uneven, alone, 2e-5, writes, "shares by device");
+    require(trained(world, 4, {.devices = both, .shares = shares}).weights == uneven.weights, "the bits of shares");
+  }
+  // Ranks of unlike numbers of devices.
+  const auto own = world.rank() == 1 ? both : std::vector<Device>();
+  require_same(trained(world, 4, {.devices = own}), alone, 2e-5, writes, "two devices on one rank alone");
+
   const auto shares = shares_of(world, 3, 1);
   require_same(trained(world, 1, {.hooks = {train::accumulation(2)}, .devices = both, .shares = shares}),
                trained(std::nullopt, 1, {.hooks = {train::accumulation(2)}}), 2e-5, writes, "accumulated");
-  require_same(trained(world, 1, {.precision = Dtype::f16, .devices = both}), trained(std::nullopt, 1, {.precision = Dtype::f16}),
-               0.02, writes, "f16 with a loss scale");
   require(trained(world, 1, {.shard_optimizer = true, .devices = both, .shares = shares}).weights ==
               trained(world, 1, {.devices = both, .shares = shares}).weights,
           "sharded states: the same bits");
@@ -233,9 +239,9 @@ void unlike_shares(const Group& world) {
   (void)trained(world, 1, {.shares = shares});
 }
 
-const Ways ways{{"devices", devices},           {"devices-refused", refusals},        {"devices-resume", devices_resume},
-                {"devices-rows", rows},         {"devices-scatter", devices_scatter}, {"shares", shares},
-                {"device-fails", device_fails}, {"unlike-shares", unlike_shares}};
+const Ways ways{{"devices", devices},   {"devices-refused", refusals},        {"devices-resume", devices_resume},
+                {"devices-rows", rows}, {"devices-scatter", devices_scatter}, {"devices-shares", devices_shares},
+                {"shares", shares},     {"device-fails", device_fails},       {"unlike-shares", unlike_shares}};
 
 }  // namespace
 
