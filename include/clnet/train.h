@@ -194,7 +194,7 @@ struct FitOptions {
   /// contain collectives, as batch norm over ranks.
   std::vector<Device> devices = {};
   /// Of each batch, in proportion, by device; empty: equal ones. With a group: of all devices of all ranks, in the order of
-  /// ranks, the same on each. A rank of one device, as all others are, needs a sample of each full batch.
+  /// ranks, the same on each. Where no rank has several devices, each gets at least one sample of a full batch, else Error.
   std::vector<double> shares = {};
   /// Not with a group of several ranks. Not 0: after so many steps with equal shares each device gets one by its speed in the later half of them, in percent. A line
   /// on stderr says which. The numbers of such a training are not the same each time. A checkpoint keeps the shares.
