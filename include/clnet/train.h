@@ -196,8 +196,9 @@ struct FitOptions {
   /// Of each batch, in proportion, by device; empty: equal ones. With a group: of all devices of all ranks, in the order of
   /// ranks, the same on each. Where no rank has several devices, each gets at least one sample of a full batch, else Error.
   std::vector<double> shares = {};
-  /// Not with a group of several ranks. Not 0: after so many steps with equal shares each device gets one by its speed in the later half of them, in percent. A line
-  /// on stderr says which. The numbers of such a training are not the same each time. A checkpoint keeps the shares.
+  /// Not 0: after so many steps with equal shares each device gets one by its speed in the later half of them, in percent. A line
+  /// on stderr says which. The numbers of such a training are not the same each time. A checkpoint keeps the shares. Not with a
+  /// group of several ranks.
   std::int64_t share_steps = 0;
   /// A device that fails while the devices train ends the training. Otherwise the step is undone, the device is left out, a line
   /// on stderr says so, and the others make the step; but not where it was the last one, where the first one no longer gives the
