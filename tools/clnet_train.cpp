@@ -35,7 +35,7 @@ using tools::Curves;
 using tools::TrainData;
 using tools::TrainOptions;
 
-constexpr int failed = 1, interrupted = 130;
+constexpr int failed = 1, wrong_options = 2, interrupted = 130;
 constexpr std::int64_t steps_that_show_shares = 16;
 
 optim::Schedule make_schedule(const TrainOptions& o, std::int64_t total) {
@@ -164,27 +164,34 @@ class Speaker {
   bool speaks_;
 };
 
-/// All of --devices for a program alone; of several ranks each has one of them, by its number on its host. Else --device.
+/// All of --devices for a program alone; of several ranks each has those of its number on its host. Else --device.
 std::vector<Device> devices_of(const TrainOptions& o, const dist::Group& ranks) {
-  if (ranks.size() > 1) {
-    if (!o.share_texts.empty()) throw Error("--shares: ranks have equal shares");
-    if (!o.devices.empty()) return {Device::find(o.devices[static_cast<std::size_t>(ranks.local_rank()) % o.devices.size()])};
-  }
   std::vector<Device> devices;
-  for (const auto& selector : o.devices) devices.push_back(Device::find(selector));
+  const auto local = static_cast<std::size_t>(ranks.local_rank());
+  for (std::size_t i = 0; i < o.devices.size(); ++i) {
+    if (ranks.size() > 1 && i != local % o.devices.size()) continue;
+    for (const auto& selector : o.devices[i]) devices.push_back(Device::find(selector));
+  }
   if (devices.empty()) devices.push_back(o.device.empty() ? Device::current() : Device::find(o.device));
   return devices;
 }
 
-/// Their names, and the shares of several.
-std::string devices_text(const TrainOptions& o, const std::vector<Device>& devices) {
+/// Their names, and the shares of several in one process.
+std::string devices_text(const TrainOptions& o, const std::vector<Device>& devices, const dist::Group& ranks) {
   std::vector<std::string> names;
   for (const auto& device : devices) names.push_back(device.info().name);
   if (names.size() == 1) return "device " + names[0];
+  if (ranks.size() > 1) return fmt::format("devices {}", fmt::join(names, " and "));
   return fmt::format("devices {}, {} shares", fmt::join(names, " and "),
                      o.measures_shares  ? "measured"
                      : o.shares.empty() ? "equal"
                                         : fmt::format("{}", fmt::join(o.shares, ":")));
+}
+
+/// Of several ranks: how many, and which share each has.
+std::string ranks_text(const TrainOptions& o, const dist::Group& ranks) {
+  return fmt::format("{} ranks, each with its share of every batch{}", ranks.size(),
+                     o.shares.empty() ? "" : fmt::format(": {}", fmt::join(o.shares, ":")));
 }
 
 /// Fails now where a file could not be written at the end.
@@ -223,6 +230,10 @@ std::string result_line(const TrainData& data, const train::FitResult& result, d
 int run(const TrainOptions& o) {
   const auto ranks = dist::init();
   const bool writes = ranks.rank() == 0;
+  if (const auto fault = tools::fault_for_ranks(o, ranks.size()); !fault.empty()) {
+    fmt::print(stderr, "clnet-train: {} (see --help)\n", fault);
+    return wrong_options;
+  }
   const Speaker say(writes);
   const auto devices = devices_of(o, ranks);
   const auto& device = devices[0];
@@ -277,9 +288,9 @@ int run(const TrainOptions& o) {
   fit.seed = o.seed;
   fit.early_stopping = o.early_stopping;
   fit.group = ranks;
+  if (devices.size() > 1 || ranks.size() > 1) fit.shares = o.shares;
   if (devices.size() > 1) {
     fit.devices = devices;
-    fit.shares = o.shares;
     fit.share_steps = o.measures_shares ? steps_that_show_shares : 0;
     fit.strict_devices = o.strict_devices;
   }
@@ -325,8 +336,8 @@ int run(const TrainOptions& o) {
                   sets.train->size() * sets.per_sample(), sets.test->size() * sets.per_sample(), sets.held_out(), sets.items()));
   say(fmt::format("{}, {} rate {} {}, batches of {}, {} steps ({} {}); {}", o.optimizer, o.schedule,
                   o.schedule == "one-cycle" ? "up to" : "of", *tools::optimizer_options(o).learning_rate, o.batch_size, total,
-                  epochs, epochs == 1 ? "epoch" : "epochs", devices_text(o, devices)));
-  if (ranks.size() > 1) say(fmt::format("{} ranks, each with its share of every batch", ranks.size()));
+                  epochs, epochs == 1 ? "epoch" : "epochs", devices_text(o, devices, ranks)));
+  if (ranks.size() > 1) say(ranks_text(o, ranks));
 
   if (classifier && !classifier->note().empty()) say(classifier->note());
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -260,16 +261,17 @@ void define(CLI::App& app, TrainOptions& o) {
       "the best GPU, else the CPU)")
       ->check(not_empty());
   option(
-      group, "--devices", o.devices, "WHICH,...",
+      group, "--devices", o.device_texts, "WHICH,...",
       "train on all of these at the same time, each with its share of every batch; under mpirun: the devices of the ranks on a "
-      "host, in their order, gone through again where ranks are more")
+      "host, in their order, gone through again where ranks are more; + gives a rank several, as 0:0+0:1,1:0 for two ranks")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->excludes("--device");
   option(
       group, "--shares", o.share_texts, "N,...|auto",
-      "of --devices: the parts of a batch in proportion, as 3,1 for three quarters on the first; auto: what the first 16 steps "
-      "show, so that all are ready at the same time (default: equal)")
+      "of --devices: the parts of a batch in proportion, as 3,1 for three quarters on the first; under mpirun: of all devices of "
+      "all ranks, in the order of ranks; auto, of one process: what the first 16 steps show, so that all are ready at the same "
+      "time (default: equal)")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->check(share());
@@ -335,6 +337,14 @@ void complete(TrainOptions& o) {
     o.model = path.filename().string();
     name = path.stem().string();
   }
+  for (const auto& text : o.device_texts) {
+    auto& own = o.devices.emplace_back();
+    for (std::size_t at = 0; at <= text.size();) {
+      const auto end = std::min(text.find('+', at), text.size());
+      own.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+  }
   for (const auto& share : o.share_texts) {
     if (share == "auto")
       o.measures_shares = true;
@@ -378,6 +388,11 @@ std::string file_of_two(const TrainOptions& o) {
   return {};
 }
 
+std::size_t device_count(const TrainOptions& o) {
+  return std::accumulate(o.devices.begin(), o.devices.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& own) { return sum + own.size(); });
+}
+
 /// What one option alone cannot tell. The text of the fault; empty when there is none.
 std::string contradiction(const TrainOptions& o) {
   std::string fault;
@@ -419,12 +434,13 @@ std::string contradiction(const TrainOptions& o) {
   if (o.chosen_image_size && writes) return fmt::format("--image-size: is for images, not for {}", o.model);
   if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
   if (o.measures_shares && o.share_texts.size() > 1) return "--shares: auto beside numbers";
-  if (o.measures_shares && o.devices.size() < 2) return "--shares: auto needs several --devices";
-  if (!o.shares.empty() && o.shares.size() != o.devices.size())
-    return fmt::format("--shares: {} for {} devices; give --devices as many", o.shares.size(), o.devices.size());
+  for (const auto& own : o.devices)
+    if (std::any_of(own.begin(), own.end(), [](const auto& device) { return device.empty(); }))
+      return "--devices: a name is needed, got nothing";
+  if (o.measures_shares && device_count(o) < 2) return "--shares: auto needs several --devices";
   if (!o.shares.empty() && std::all_of(o.shares.begin(), o.shares.end(), [](double share) { return share == 0; }))
     return "--shares: all are 0";
-  if (o.strict_devices && o.devices.size() < 2) return "--strict-devices: needs several --devices";
+  if (o.strict_devices && device_count(o) < 2) return "--strict-devices: needs several --devices";
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};
 }
@@ -496,6 +512,13 @@ std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
     return 2;
   }
   return std::nullopt;
+}
+
+std::string fault_for_ranks(const TrainOptions& o, int ranks) {
+  if (ranks > 1 && o.measures_shares) return "--shares: auto is for one process; give numbers for the devices of all ranks";
+  if (ranks == 1 && !o.shares.empty() && o.shares.size() != device_count(o))
+    return fmt::format("--shares: {} for {} devices; give --devices as many", o.shares.size(), device_count(o));
+  return {};
 }
 
 optim::NamedOptions optimizer_options(const TrainOptions& o) {

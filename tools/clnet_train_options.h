@@ -51,7 +51,8 @@ struct TrainOptions {
   std::optional<double> top_p;
 
   std::string device;
-  std::vector<std::string> devices;
+  std::vector<std::string> device_texts;
+  std::vector<std::vector<std::string>> devices;  ///< of the texts, after parse(): of each rank of a host
   std::vector<std::string> share_texts;
   std::vector<double> shares;    ///< of the texts, after parse()
   bool measures_shares = false;  ///< the same
@@ -64,6 +65,9 @@ struct TrainOptions {
 /// Fills `options`. Returns an exit code when the program ends here: 0 after --help or --version, 2, with a line on stderr, for
 /// options that are wrong.
 std::optional<int> parse(int argc, char** argv, TrainOptions& options);
+
+/// What is wrong with --devices and --shares for so many ranks; empty when nothing is.
+std::string fault_for_ranks(const TrainOptions& options, int ranks);
 
 /// The optimizer's, with the rate that suits it and the schedule where --lr is not given.
 optim::NamedOptions optimizer_options(const TrainOptions& options);

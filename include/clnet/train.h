@@ -189,16 +189,20 @@ struct FitOptions {
   bool scatter_data = false;
 
   /// Several devices of this process train the model together, each its share of every batch and at the same time
-  /// (parallel::Replicas). The model goes to the first one, which also evaluates. Empty: the device of the model. Not with a
-  /// group of several ranks.
+  /// (parallel::Replicas). The model goes to the first one, which also evaluates. Empty: the device of the model. With a group
+  /// these are the devices of this rank, and other ranks may have more or fewer. Where a rank has several, the loss must not
+  /// contain collectives, as batch norm over ranks.
   std::vector<Device> devices = {};
-  std::vector<double> shares = {};  ///< of each batch, in proportion, by device; empty: equal ones
+  /// Of each batch, in proportion, by device; empty: equal ones. With a group: of all devices of all ranks, in the order of
+  /// ranks, the same on each. Where no rank has several devices, each gets at least one sample of a full batch, else Error.
+  std::vector<double> shares = {};
   /// Not 0: after so many steps with equal shares each device gets one by its speed in the later half of them, in percent. A line
-  /// on stderr says which. The numbers of such a training are not the same each time. A checkpoint keeps the shares.
+  /// on stderr says which. The numbers of such a training are not the same each time. A checkpoint keeps the shares. Not with a
+  /// group of several ranks.
   std::int64_t share_steps = 0;
   /// A device that fails while the devices train ends the training. Otherwise the step is undone, the device is left out, a line
   /// on stderr says so, and the others make the step; but not where it was the last one, where the first one no longer gives the
-  /// optimizer's states, or for a stream without a state().
+  /// optimizer's states, for a stream without a state(), or in a group of several ranks, all of which end.
   bool strict_devices = false;
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt

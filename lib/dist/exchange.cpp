@@ -1,8 +1,11 @@
 #include "lib/dist/exchange.h"
 
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "lib/base/narrow_floats.h"
 #include "lib/cl/staging.h"
 #include "lib/dist/engine.h"
 #include "lib/dist/members.h"
@@ -12,6 +15,33 @@ namespace clnet::dist {
 namespace {
 
 std::size_t bytes_of(const Spec& spec) { return static_cast<std::size_t>(spec.bytes()); }
+
+/// Elements as they travel.
+std::byte* pack(const std::vector<float>& values, Dtype exchanged, std::byte* to) {
+  if (exchanged == Dtype::f32) {
+    if (!values.empty()) std::memcpy(to, values.data(), values.size() * sizeof(float));
+    return to + values.size() * sizeof(float);
+  }
+  for (const float value : values) {
+    const auto bits = bfloat16_bits(value);
+    std::memcpy(to, &bits, sizeof bits);
+    to += sizeof bits;
+  }
+  return to;
+}
+const std::byte* unpack(const std::byte* from, Dtype exchanged, std::vector<float>& values) {
+  if (exchanged == Dtype::f32) {
+    if (!values.empty()) std::memcpy(values.data(), from, values.size() * sizeof(float));
+    return from + values.size() * sizeof(float);
+  }
+  for (float& value : values) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, from, sizeof bits);
+    value = float_of_bfloat16(bits);
+    from += sizeof bits;
+  }
+  return from;
+}
 
 }  // namespace
 
@@ -71,6 +101,38 @@ void SumOverRanks::end(std::size_t bucket, exec::HostContext& context) {
     if (values_[i].needed) context.write(values_[i].to, bytes, bytes.get() + at, bytes_of(values_[i].to_spec));
     at += bytes_of(values_[i].to_spec);
   }
+}
+
+void sum_over_ranks(std::span<std::vector<float>> arrays, Dtype exchanged, const Group& group) {
+  if (group.size() == 1) return;
+  const auto transport = mpi_transport(members_of(group));
+  std::vector<Spec> specs;
+  for (const auto& array : arrays) specs.push_back({Shape{static_cast<std::int64_t>(array.size())}, exchanged});
+  struct OnTheWay {
+    std::vector<std::size_t> arrays;
+    std::shared_ptr<std::byte[]> bytes;
+    std::shared_ptr<Posted> sum;
+  };
+  std::optional<OnTheWay> before;
+  const auto end = [&] {
+    if (!before) return;
+    before->sum->wait();
+    const std::byte* from = before->bytes.get();
+    for (const auto i : before->arrays) from = unpack(from, exchanged, arrays[i]);
+    before.reset();
+  };
+  for (auto& bucket : buckets_of(specs)) {
+    std::size_t size = 0;
+    for (const auto i : bucket) size += bytes_of(specs[i]);
+    if (size == 0) continue;
+    auto bytes = std::make_shared_for_overwrite<std::byte[]>(size);
+    std::byte* to = bytes.get();
+    for (const auto i : bucket) to = pack(arrays[i], exchanged, to);
+    auto sum = transport->post({exchanged, {bytes.get(), size}, bytes});
+    end();
+    before = {std::move(bucket), std::move(bytes), std::move(sum)};
+  }
+  end();
 }
 
 void through_host(exec::HostContext& context, const Exchanged& value,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "clnet/dist.h"
@@ -57,6 +58,11 @@ class SumOverRanks {
 /// The same as all_reduce(), of gradients: each bucket begins as soon as the backward pass has its values, and goes on beside
 /// what is left of that. The last tensors are expected first.
 std::vector<Tensor> all_reduce_beside(const std::vector<Tensor>& tensors, const Group& group);
+
+/// Replaces arrays in the host's memory by their sums over all ranks, which give arrays of equal lengths, and waits for that.
+/// They travel in buckets as `exchanged`, f32 or bf16: one is packed while ranks add the one before. One rank
+/// changes nothing. Throws RankLost.
+void sum_over_ranks(std::span<std::vector<float>> arrays, Dtype exchanged, const Group& group);
 
 /// Gives the bytes of `from` to a function, and takes those of `to` from it.
 void through_host(exec::HostContext& context, const Exchanged& value,

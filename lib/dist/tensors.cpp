@@ -5,13 +5,16 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "clnet/dist.h"
 #include "clnet/ops.h"
 #include "lib/dist/exchange.h"
+#include "lib/dist/find_collective.h"
 #include "lib/dist/members.h"
+#include "lib/graph/node.h"
 #include "lib/graph/op.h"
 
 namespace clnet::dist {
@@ -218,5 +221,24 @@ Tensor reduce_scatter(const Tensor& x, const Group& group) { return collective(M
 Tensor broadcast(const Tensor& x, int root, const Group& group) { return collective(Moves::broadcast, x, group, root); }
 Tensor send(const Tensor& x, int to, const Group& group) { return collective(Moves::send, x, group, to); }
 Tensor recv(const Tensor& like, int from, const Group& group) { return collective(Moves::recv, like, group, from); }
+
+std::string_view find_collective(std::span<const Tensor> tensors) {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> open;
+  const auto add = [&](std::span<const Tensor> more) {
+    for (const auto& tensor : more)
+      if (tensor.defined() && seen.insert(node_of(tensor).get()).second) open.push_back(node_of(tensor).get());
+  };
+  add(tensors);
+  while (!open.empty()) {
+    const auto& node = *open.back();
+    open.pop_back();
+    if (!node.op) continue;
+    if (dynamic_cast<const CollectiveOp*>(node.op.get())) return node.op->name();
+    add(node.inputs);
+    add(differentiated(node));
+  }
+  return {};
+}
 
 }  // namespace clnet::dist

@@ -82,7 +82,7 @@ WholeBatch added(const std::vector<Part>& parts, const nn::NamedParameters& para
   double all = 0;
   for (const auto& part : parts) all += part.count;
   const auto weight = [all](const Part& part) { return all > 0 ? part.count / all : 0; };
-  WholeBatch whole;
+  WholeBatch whole{.count = all, .gradients = {}, .random = {}, .seconds = {}};
   std::vector<double> factors;
   for (const auto& part : parts) {
     if (part.reached != parts[0].reached) throw Error("Replicas: the loss depends on some parameters in some parts only");
@@ -156,6 +156,29 @@ void ReplicaGroup::set_shares(std::vector<double> shares) {
   shares_ = std::move(shares);
 }
 
+void ReplicaGroup::set_place(std::vector<double> shares_of_all, std::size_t first) {
+  if (first + devices_.size() > shares_of_all.size())
+    throw Error(fmt::format("Replicas: {} shares for {} devices from {} on", shares_of_all.size(), devices_.size(), first));
+  (void)data::rows_of({shares_of_all, first}, 0);
+  shares_ = std::move(shares_of_all);
+  first_ = first;
+}
+
+bool ReplicaGroup::has_rows(const std::vector<data::Batch>& parts) const {
+  if (parts.size() != devices_.size())
+    throw Error(fmt::format("Replicas: {} parts of a batch for {} devices", parts.size(), devices_.size()));
+  const auto whole = parts[0].rows.batch;
+  const bool are_all = shares_.size() == devices_.size();
+  std::int64_t rows = 0, next = are_all ? 0 : parts[0].rows.first;
+  for (const auto& part : parts) {
+    if (part.rows.first != next || part.rows.batch != whole) throw Error("Replicas: the parts are not those of one batch");
+    next += part.rows.count;
+    rows += part.rows.count;
+  }
+  if (are_all ? rows == 0 || rows != whole : next > whole) throw Error("Replicas: the parts are not those of one batch");
+  return rows > 0;
+}
+
 std::optional<SlotScope> ReplicaGroup::slots_of(std::size_t device) const {
   if (device == 0) return std::nullopt;
   return std::optional<SlotScope>(std::in_place, copies_[device - 1].map());
@@ -164,17 +187,14 @@ std::optional<SlotScope> ReplicaGroup::slots_of(std::size_t device) const {
 WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const std::vector<data::Batch>& parts,
                                  const PartFunction& function, const ComputeOptions& options) {
   const auto count = devices_.size();
-  if (parts.size() != count) throw Error(fmt::format("Replicas: {} parts of a batch for {} devices", parts.size(), count));
-  std::int64_t next = 0;
-  for (const auto& part : parts) {
-    if (part.rows.first != next || part.rows.batch != parts[0].rows.batch)
-      throw Error("Replicas: the parts are not those of one batch");
-    next += part.rows.count;
+  const auto start = random_position();
+  if (!has_rows(parts)) {
+    WholeBatch nothing{.gradients = std::vector<Tensor>(parameters.size()), .random = start, .seconds = {}};
+    nothing.seconds.resize(count);
+    return nothing;
   }
-  if (next == 0 || next != parts[0].rows.batch) throw Error("Replicas: the parts are not those of one batch");
 
   for (std::size_t i = 0; i < copies_.size(); ++i) on_behalf_of(i + 1, [&] { copies_[i].take_parameters(); });
-  const auto start = random_position();
   std::optional<RandomPosition> end;
   Running running;
   for (std::size_t i = 0; i < count; ++i) {
@@ -182,7 +202,7 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
     if (rows.count == 0) continue;
     const DeviceScope here(devices_[i]);
     const auto slots = slots_of(i);
-    const RandomStream stream(start, {rows.first, rows.count, i});
+    const RandomStream stream(start, {rows.first, rows.count, first_ + i});
     // The part of a mean over more samples: so gradients overflow where the whole batch's would.
     const double part_scale = options.of_loss == 1 ? 1 : options.of_loss * parts[i].weight();
     PartGraph graph;

@@ -58,7 +58,8 @@ struct ComputeOptions {
 
 /// What a step is made from.
 struct WholeBatch {
-  double loss = 0;  ///< the mean over all that counts
+  double loss = 0;   ///< the mean over all that counts
+  double count = 0;  ///< of what counts
   std::vector<Tensor>
       gradients;          ///< by parameter, f32 in the host's memory; undefined for frozen ones and those that were missed
   RandomPosition random;  ///< behind the batch
@@ -75,9 +76,12 @@ class ReplicaGroup {
 
   const std::vector<Device>& devices() const { return devices_; }
   const std::vector<double>& shares() const { return shares_; }
-  data::Share share(std::size_t device) const { return {shares_, device}; }
+  data::Share share(std::size_t device) const { return {shares_, first_ + device}; }
   /// Of later batches(), as many as devices.
   void set_shares(std::vector<double> shares);
+  /// From now on the devices are those from `first` on among more, as of several processes, with these shares of a batch. So the
+  /// parts that compute() gets are some of a batch, or none.
+  void set_place(std::vector<double> shares_of_all, std::size_t first);
   Replicas::Parts batches(const data::Dataset& dataset, const data::BatchOptions& options) const;
 
   /// Loss and gradients of the parts together, all of `parameters`. Changes no parameter, and the caller's random numbers only by
@@ -97,10 +101,13 @@ class ReplicaGroup {
 
  private:
   std::optional<SlotScope> slots_of(std::size_t device) const;
+  /// Throws Error unless they are those of one batch. Returns whether there is something to compute.
+  bool has_rows(const std::vector<data::Batch>& parts) const;
 
   nn::Module& model_;
   std::vector<Device> devices_;
-  std::vector<double> shares_;
+  std::vector<double> shares_;           ///< of all devices, also of those that are others'
+  std::size_t first_ = 0;                ///< the place of the first device among them
   std::deque<nn::ReplicaSlots> copies_;  ///< of all devices but the first
   std::vector<std::size_t> lane_of_;     ///< by device; a device that comes twice has one
   std::optional<Lanes> lanes_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "clnet/data/mixing.h"
 #include "clnet/error.h"
@@ -127,7 +128,7 @@ Step step_of(nn::Module& model, const data::Batch& batch, const StepFunction& fu
 }
 
 std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options,
-                                   const std::function<bool()>& stop) {
+                                   const std::function<bool()>& stop, std::vector<double> shares) {
   if (dataset.size() == 0) throw Error("train::evaluate: the dataset is empty");
   if (options.loss && options.step_function) throw Error("train::evaluate: a loss beside a step function, which has its own");
   const auto loss = options.loss ? options.loss : default_loss(dataset);
@@ -149,7 +150,7 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     }
     waiting.clear();
   };
-  const Job job(options.group);
+  const Job job(options.group, std::move(shares));
   BatchSource batches(dataset, {.batch_size = options.batch_size,
                                 .workers = options.workers,
                                 .prefetch = options.prefetch,

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "clnet/train.h"
 
@@ -33,8 +34,9 @@ void require_names(std::span<const metrics::Metric> metrics);
 void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset);
 
 /// As evaluate(); nothing when `stop` said so between two batches. Without a loss labels have to be classes of the model.
+/// `shares`: of each batch, by rank; empty: equal ones.
 std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, const EvaluateOptions& options,
-                                   const std::function<bool()>& stop);
+                                   const std::function<bool()>& stop, std::vector<double> shares = {});
 
 /// The loss, outputs and labels of a batch: by the step function, or the model's output and `loss`. With an `own_loss` samples
 /// may do without labels. Otherwise all labels of the dataset `of`, unless it is null, have to be classes of the model.

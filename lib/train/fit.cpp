@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "clnet/autocast.h"
@@ -114,6 +115,7 @@ class Fit {
       if (is_there) resume();
     }
     require_equal_ranks();
+    share_out();
     place();
     // When the states are a checkpoint's: they are whole on each rank.
     if (options_.shard_optimizer && job_.several()) optimizer_.shard(*options_.group);
@@ -149,8 +151,12 @@ class Fit {
    public:
     explicit SharedGradients(Fit& fit) : fit_(fit) {
       if (!fit.job_.several()) return;
-      fit.optimizer_.set_gradient_function(
-          [&fit](std::vector<Tensor>& gradients, std::vector<Tensor>& more) { fit.share_gradients(gradients, more); });
+      fit.optimizer_.set_gradient_function([&fit](std::vector<Tensor>& gradients, std::vector<Tensor>& more) {
+        if (fit.devices_)
+          fit.job_.sum_up_now(gradients, fit.options_.exchanged);
+        else
+          fit.share_gradients(gradients, more);
+      });
     }
     ~SharedGradients() {
       if (fit_.job_.several()) fit_.optimizer_.set_gradient_function(nullptr);
@@ -162,10 +168,20 @@ class Fit {
     Fit& fit_;
   };
 
+  /// Among all ranks' devices. What it throws, it throws on all ranks.
+  void share_out() {
+    if (!job_.several()) return;
+    job_.share_out(std::max<std::size_t>(options_.devices.size(), 1), options_.shares);
+    for (std::size_t rank = 0; !job_.by_devices() && rank < job_.shares().size(); ++rank)
+      require(data::rows_of({job_.shares(), rank}, options_.batch_size).count > 0,
+              fmt::format("a batch of {} samples has nothing for rank {}", options_.batch_size, rank));
+  }
+
   /// On the devices of the options, after a checkpoint was read.
   void place() {
-    const auto& devices = options_.devices;
-    if (devices.size() > 1) {
+    auto devices = options_.devices;
+    if (devices.size() > 1 || job_.by_devices()) {
+      if (devices.empty()) devices.push_back(optimizer_.parameters()[0].second.value().device());
       // Those of a checkpoint, if they were measured for as many devices.
       const bool measured = options_.share_steps > 0 && at_.shares.size() == devices.size();
       devices_.emplace(model_, optimizer_, metrics_,
@@ -173,7 +189,8 @@ class Fit {
                                                .shares = measured ? at_.shares : options_.shares,
                                                .measured_steps = options_.share_steps,
                                                .measured = measured,
-                                               .undo = !options_.strict_devices});
+                                               .undo = !options_.strict_devices,
+                                               .job = job_});
     } else if (!devices.empty()) {
       model_.to(devices[0]);
       optimizer_.to(devices[0]);
@@ -191,6 +208,7 @@ class Fit {
                         {"samples sorted by length", options_.length ? "yes" : "no"},
                         {"augmentation", augmentation_text(options_.augmentation)},
                         {"hooks", hooks_.names()},
+                        {"shares", options_.shares.empty() ? "equal" : fmt::format("{}", fmt::join(options_.shares, ","))},
                         {"sharded optimizer", options_.shard_optimizer || optimizer_.shards() > 1 ? "yes" : "no"},
                         {"steps already made", std::to_string(at_.steps)}},
                        model_);
@@ -250,11 +268,11 @@ class Fit {
             fmt::format("gradients are exchanged as f32 or bf16, not {}", to_string(o.exchanged)));
     require(o.optimizer.shards() == 1 || (o.group && o.group->size() == o.optimizer.shards()),
             fmt::format("the optimizer's states are sharded over {} ranks, and the group is not theirs", o.optimizer.shards()));
-    require(o.devices.size() < 2 || !o.group || o.group->size() == 1,
-            "several devices in one rank of several; give each rank one device");
-    require(o.shares.empty() || o.shares.size() == o.devices.size(),
+    const bool alone = !o.group || o.group->size() == 1;
+    require(!alone || o.shares.empty() || o.shares.size() == o.devices.size(),
             fmt::format("{} shares for {} devices", o.shares.size(), o.devices.size()));
     require(o.share_steps >= 0, fmt::format("share_steps cannot be {}", o.share_steps));
+    require(alone || o.share_steps == 0, "share_steps with several ranks; give them shares");
     require(o.share_steps == 0 || o.shares.empty(), "shares that are given are not measured");
     require(o.share_steps == 0 || o.devices.size() > 1, "share_steps needs several devices");
     require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
@@ -322,13 +340,11 @@ class Fit {
   void save() {
     if (!checkpoint_) return;
     hooks_.before(&Hook::before_checkpoint);
+    if (devices_) devices_->collect();
     job_.share_buffers(model_);
     job_.collect(metrics_);
     if (run_.accumulate) job_.collect(optimizer_);
-    if (devices_) {
-      devices_->share_buffers();
-      devices_->collect();
-    }
+    if (devices_) devices_->share_buffers();
     if (!job_.writes()) {
       if (optimizer_.shards() > 1) (void)optimizer_.state_dict();  // rank 0 asks for it, too
       return;
@@ -394,16 +410,17 @@ class Fit {
       hooks_.before(&Hook::before_evaluation);
       job_.share_buffers(model_);
       validating_ = true;
-      record.validation = evaluate(model_, *options_.validation,
-                                   {.batch_size = options_.batch_size,
-                                    .workers = options_.workers,
-                                    .prefetch = options_.prefetch,
-                                    .collate = options_.collate,
-                                    .loss = options_.loss,
-                                    .step_function = options_.step_function,
-                                    .metrics = options_.metrics,
-                                    .group = options_.group},
-                                   [&] { return interrupt_->requested(); });
+      record.validation = evaluate(
+          model_, *options_.validation,
+          {.batch_size = options_.batch_size,
+           .workers = options_.workers,
+           .prefetch = options_.prefetch,
+           .collate = options_.collate,
+           .loss = options_.loss,
+           .step_function = options_.step_function,
+           .metrics = options_.metrics,
+           .group = options_.group},
+          [&] { return interrupt_->requested(); }, job_.evaluation_shares());
     } catch (const Error&) {
       end();
       // What fails after this, as saving may, is no cancelling.
@@ -463,7 +480,7 @@ class Fit {
             .length = options_.length,
             .sampler = options_.sampler,
             .stream_state = at_.stream_state,
-            .share = job_.share()};
+            .share = devices_ ? std::nullopt : job_.share()};
   }
 
   /// Reads losses and writes a checkpoint where it is time. Nothing: the epoch goes on. False: interrupted.
@@ -524,13 +541,15 @@ class Fit {
     begin_step();
     {
       const Autocast cast(options_.precision);
-      const double loss = devices_->step(parts, {.accumulate = run_.accumulate, .loss_factor = run_.loss_factor},
-                                         [&](nn::Module& model, const data::Batch& part) {
-                                           auto step = step_of(model, part);
-                                           step.count = count_of(step, part);
-                                           return step;
-                                         });
-      run_.loss = Tensor::scalar(loss);
+      const auto made = devices_->step(
+          parts, {.accumulate = run_.accumulate, .loss_factor = run_.loss_factor, .interrupted = interrupt_->requested()},
+          [&](nn::Module& model, const data::Batch& part) {
+            auto step = step_of(model, part);
+            step.count = count_of(step, part);
+            return step;
+          });
+      run_.loss = Tensor::scalar(made.loss);
+      if (job_.several()) rank_stops_ = Tensor::scalar(made.interrupted ? 1.0 : 0.0);
     }
     at_.shares = devices_->measured_shares();
     end_step(parts[0], parts[0].rows.batch);
@@ -548,6 +567,7 @@ class Fit {
         if (went_on || (devices_->shares_changed() && can_repeat())) return true;
       }
     } catch (const parallel::DeviceFailed& failed) {
+      if (job_.several()) end_job(failed);
       if (options_.strict_devices || devices_->count() == 1 || !can_repeat()) throw;
       devices_->leave_out(failed);
       here_.reset();
@@ -555,6 +575,15 @@ class Fit {
       return true;
     }
     return false;
+  }
+
+  /// The others wait for this rank, whose rows of the batch only its own devices have.
+  [[noreturn]] void end_job(const parallel::DeviceFailed& failed) const {
+    const std::string_view what = failed.what();
+    const auto line = fmt::format("train::fit: a device of rank {} failed, which ends training on all ranks: {}: {}", job_.rank(),
+                                  devices_->name(failed.device), what.substr(0, what.find('\n')));
+    job_.abort(line);
+    throw DeviceError(line);
   }
 
   Step step_of(nn::Module& model, const data::Batch& batch) const {
@@ -591,10 +620,24 @@ class Fit {
   /// The batch's share, or, where this rank has nothing of a small batch, an earlier one, which then weighs nothing.
   const data::Batch& part_of(const data::Batch& batch) {
     if (!job_.several()) return batch;
-    if (batch.images.defined()) last_batch_ = batch;
+    if (batch.images.defined())
+      last_batch_ = batch;
+    else if (!last_batch_.images.defined() && held(dataset_) == &dataset_)
+      last_batch_ = first_of_epoch();
     require(last_batch_.images.defined(),
             fmt::format("a batch of {} samples has nothing for rank {}", batch.rows.batch, job_.rank()));
     return last_batch_;
+  }
+
+  /// This rank's share of the epoch's first batch, which a resumed training did not begin with.
+  data::Batch first_of_epoch() const {
+    auto options = batch_options();
+    options.start = 0;
+    options.stream_state.reset();
+    options.workers = 0;
+    const auto batches = data::batches(dataset_, options);
+    const auto first = batches.begin();
+    return first == batches.end() ? data::Batch() : *first;
   }
 
   /// The loss of a batch as this rank's part of the mean over all ranks; `has_rows`: of this batch.

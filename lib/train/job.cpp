@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -73,11 +74,47 @@ void add_gradients(optim::Optimizer& optimizer, const dist::Group& group) {
       [job = Job(group)](std::vector<Tensor>& gradients, std::vector<Tensor>&) { job.sum_up(gradients, Dtype::f32, {}); });
 }
 
-Job::Job(const std::optional<dist::Group>& group) {
-  if (group && group->size() > 1) group_ = group;
+Job::Job(const std::optional<dist::Group>& group, std::vector<double> shares) : shares_(std::move(shares)) {
+  if (!group || group->size() == 1) return;
+  group_ = group;
+  devices_.assign(static_cast<std::size_t>(group->size()), 1);
+  if (shares_.empty()) shares_.assign(devices_.size(), 1);
 }
 
-std::optional<data::Share> Job::share() const { return group_ ? std::optional(share_of(*group_)) : std::nullopt; }
+void Job::share_out(std::size_t devices, const std::vector<double>& shares) {
+  if (!group_) return;
+  std::vector<std::int64_t> counts(devices_.size());
+  dist::all_gather(std::vector{static_cast<std::int64_t>(devices)}, counts, *group_);
+  devices_.assign(counts.begin(), counts.end());
+  const auto all = first_device_of(group_->size());
+  if (!shares.empty() && shares.size() != all)
+    throw Error(fmt::format("train::fit: {} shares for {} devices of {} ranks", shares.size(), all, group_->size()));
+  shares_ = shares.empty() ? std::vector<double>(all, 1) : shares;
+  (void)data::rows_of({shares_, 0}, 0);
+}
+
+bool Job::by_devices() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](auto count) { return count > 1; });
+}
+
+std::size_t Job::first_device_of(int rank) const {
+  return std::accumulate(devices_.begin(), devices_.begin() + rank, std::size_t{0});
+}
+
+std::vector<double> Job::evaluation_shares() const {
+  std::vector<double> shares;
+  for (int rank = 0; rank < (group_ ? group_->size() : 0); ++rank) shares.push_back(shares_[first_device_of(rank)]);
+  const bool none = std::all_of(shares.begin(), shares.end(), [](double share) { return share == 0; });
+  return none ? std::vector<double>{} : shares;
+}
+
+void Job::abort(std::string_view reason) const {
+  if (group_) group_->abort(reason);
+}
+
+std::optional<data::Share> Job::share() const {
+  return group_ ? std::optional(data::Share{shares_, first_device()}) : std::nullopt;
+}
 
 void Job::require_equal(std::vector<dist::Item> items, const nn::Module& model) const {
   if (!group_) return;
@@ -160,6 +197,19 @@ std::vector<Tensor> Job::sum_up(std::span<Tensor> gradients, Dtype exchanged, co
   for (auto& gradient : gradients)
     if (gradient.defined()) gradient = as_they_are ? *next++ : cast(*next++, gradient.dtype());
   return {next, sums.end()};
+}
+
+void Job::sum_up_now(std::span<Tensor> gradients, Dtype exchanged) const {
+  std::vector<Tensor> known;
+  for (const auto& gradient : gradients)
+    if (gradient.defined()) known.push_back(cast(gradient, Dtype::f32));
+  eval(known);
+  std::vector<std::vector<float>> arrays;
+  for (const auto& gradient : known) arrays.push_back(gradient.to_vector<float>());
+  if (group_) dist::sum_over_ranks(arrays, exchanged, *group_);
+  auto next = arrays.begin();
+  for (auto& gradient : gradients)
+    if (gradient.defined()) gradient = Tensor::from(*next++, gradient.shape());
 }
 
 Tensor Job::weighed(const Tensor& mean, const Tensor& count, const data::Rows& rows) const {

@@ -1,9 +1,12 @@
 // What fit() and evaluate() ask when several ranks work on one training (clnet/dist.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "clnet/data.h"
@@ -20,13 +23,30 @@ namespace clnet::train {
 class Job {
  public:
   Job() = default;
-  explicit Job(const std::optional<dist::Group>& group);
+  /// `shares`: of each batch, by rank; empty: equal ones.
+  explicit Job(const std::optional<dist::Group>& group, std::vector<double> shares = {});
+
+  /// Learns how many devices each rank has, and takes the shares of all of them, in the order of ranks; empty: equal ones. All
+  /// ranks call it, with equal shares. Throws Error, on all ranks, for shares that do not fit.
+  void share_out(std::size_t devices, const std::vector<double>& shares);
+  /// Whether a rank has several devices, so that ranks add gradients in the host's memory.
+  bool by_devices() const;
+  /// Of all ranks' devices, after share_out().
+  const std::vector<double>& shares() const { return shares_; }
+  /// How many each rank has.
+  const std::vector<std::size_t>& devices() const { return devices_; }
+  /// The place of this rank's first device among them.
+  std::size_t first_device() const { return first_device_of(rank()); }
+  /// Of batches that are evaluated, by rank, as the first device of each does that.
+  std::vector<double> evaluation_shares() const;
 
   bool several() const { return group_.has_value(); }
   /// Whether this rank writes logs and checkpoints.
   bool writes() const { return !group_ || group_->rank() == 0; }
   int rank() const { return group_ ? group_->rank() : 0; }
-  /// Of each batch.
+  /// Ends the job: all ranks throw RankLost with this reason.
+  void abort(std::string_view reason) const;
+  /// Of each batch, where each rank has one device.
   std::optional<data::Share> share() const;
 
   /// Throws Error, on all ranks, where they would train different things.
@@ -51,11 +71,17 @@ class Job {
   /// Replaces gradients, but for undefined ones, by their sums over all ranks, and returns the sums of `more`: as graph, and in
   /// one exchange. Gradients travel as `exchanged`; f32: each in its own dtype.
   std::vector<Tensor> sum_up(std::span<Tensor> gradients, Dtype exchanged, const std::vector<Tensor>& more) const;
+  /// The same at once, in the host's memory. They become f32 tensors there.
+  void sum_up_now(std::span<Tensor> gradients, Dtype exchanged) const;
   /// The part that this rank's mean over `count` (undefined: the rows) has in the mean over the whole batch.
   Tensor weighed(const Tensor& mean, const Tensor& count, const data::Rows& rows) const;
 
  private:
+  std::size_t first_device_of(int rank) const;
+
   std::optional<dist::Group> group_;
+  std::vector<double> shares_;        ///< by device of all ranks
+  std::vector<std::size_t> devices_;  ///< by rank
 };
 
 /// While it lives, this rank draws its rows of random tensors that have the batch as their first extent.

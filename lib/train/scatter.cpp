@@ -28,33 +28,38 @@ std::string received(const dist::Group& group) {
   return message;
 }
 
-std::string message_of(const std::optional<data::Batch>& batch) {
+/// The parts of a batch for the devices of a rank; none at the end.
+std::string message_of(const std::vector<data::Batch>& parts) {
   Packer packer;
-  packer.number(static_cast<std::int64_t>(batch ? Sent::content : Sent::end));
-  if (!batch) return packer.take();
-  for (const auto number : {batch->rows.first, batch->rows.count, batch->rows.batch}) packer.number(number);
-  const auto arrays = batch->images.defined() ? batch->size() : 0;
-  packer.number(static_cast<std::int64_t>(arrays));
-  for (std::size_t i = 0; i < arrays; ++i) {
-    packer.text(i < batch->names.size() ? batch->names[i] : "");
-    packer.value((*batch)[i]);
+  packer.number(static_cast<std::int64_t>(parts.empty() ? Sent::end : Sent::content));
+  for (const auto& batch : parts) {
+    for (const auto number : {batch.rows.first, batch.rows.count, batch.rows.batch}) packer.number(number);
+    const auto arrays = batch.images.defined() ? batch.size() : 0;
+    packer.number(static_cast<std::int64_t>(arrays));
+    for (std::size_t i = 0; i < arrays; ++i) {
+      packer.text(i < batch.names.size() ? batch.names[i] : "");
+      packer.value(batch[i]);
+    }
   }
   return packer.take();
 }
-std::optional<data::Batch> batch_of(const std::string& message) {
+std::vector<data::Batch> parts_of(const std::string& message, const std::vector<Device>& devices) {
   Unpacker unpacker(message);
-  if (kind_of(unpacker) == Sent::end) return std::nullopt;
-  data::Rows rows;
-  for (auto* number : {&rows.first, &rows.count, &rows.batch}) *number = unpacker.number();
-  std::vector<data::Array> arrays(static_cast<std::size_t>(unpacker.number()));
-  for (auto& array : arrays) {
-    auto name = unpacker.text();
-    array = unpacker.value();
-    array.name = std::move(name);
+  if (kind_of(unpacker) == Sent::end) return {};
+  std::vector<data::Batch> parts;
+  for (const auto& device : devices) {
+    data::Rows rows;
+    for (auto* number : {&rows.first, &rows.count, &rows.batch}) *number = unpacker.number();
+    std::vector<data::Array> arrays(static_cast<std::size_t>(unpacker.number()));
+    for (auto& array : arrays) {
+      auto name = unpacker.text();
+      array = unpacker.value();
+      array.name = std::move(name);
+    }
+    parts.push_back(arrays.empty() ? data::Batch() : data::uploaded(std::move(arrays), device));
+    parts.back().rows = rows;
   }
-  auto batch = arrays.empty() ? data::Batch() : data::uploaded(std::move(arrays), Device::current());
-  batch.rows = rows;
-  return batch;
+  return parts;
 }
 
 }  // namespace
@@ -87,7 +92,8 @@ const data::Dataset* held(const data::Dataset& dataset) {
   return scattered ? scattered->source() : &dataset;
 }
 
-BatchSource::BatchSource(const data::Dataset& dataset, const data::BatchOptions& options) {
+BatchSource::BatchSource(const data::Dataset& dataset, const data::BatchOptions& options, Receivers receivers)
+    : receivers_(std::move(receivers)) {
   const auto* scattered = dynamic_cast<const Scattered*>(&dataset);
   if (!scattered) {
     parts_.push_back({data::batches(dataset, options)});
@@ -96,16 +102,16 @@ BatchSource::BatchSource(const data::Dataset& dataset, const data::BatchOptions&
   group_ = scattered->group();
   source_ = scattered->source();
   options_ = options;
+  if (!receivers_.own.empty()) return;
+  receivers_ = {std::vector<std::size_t>(static_cast<std::size_t>(group_->size()), 1), {Device::current()}};
 }
 
 void BatchSource::begin() {
-  const auto ranks = static_cast<std::size_t>(group_->size());
+  const auto shares = options_.share->weights.size();
   // Each share has workers of its own; a dataset for one thread is read by this one.
-  options_.workers /= group_->size();
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    options_.share = data::Share{std::vector<double>(ranks, 1), rank};
+  options_.workers /= static_cast<std::int64_t>(shares);
+  for (options_.share->index = 0; options_.share->index < shares; ++options_.share->index)
     parts_.push_back({data::batches(*source_, options_)});
-  }
 }
 
 std::optional<data::Batch> BatchSource::Part::next() {
@@ -119,24 +125,34 @@ std::optional<data::Batch> BatchSource::Part::next() {
 
 std::optional<data::Batch> BatchSource::next() {
   if (!group_) return parts_[0].next();
-  return group_->rank() == has_data ? next_of_first() : batch_of(received(*group_));
+  auto parts = next_parts();
+  return parts.empty() ? std::nullopt : std::optional(std::move(parts[0]));
 }
 
-std::optional<data::Batch> BatchSource::next_of_first() {
+std::vector<data::Batch> BatchSource::next_parts() {
+  return group_->rank() == has_data ? next_of_first() : parts_of(received(*group_), receivers_.own);
+}
+
+std::vector<data::Batch> BatchSource::next_of_first() {
   const auto send_to = [&](std::size_t rank, const std::string& message) {
     send_message(message, static_cast<int>(rank), *group_);
   };
-  std::optional<data::Batch> own;
+  std::vector<data::Batch> own;
   const auto ranks = static_cast<std::size_t>(group_->size());
   std::vector<std::string> messages(ranks);
   try {
     if (parts_.empty()) begin();
+    auto part = parts_.begin();
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      auto batch = parts_[rank].next();
+      std::vector<data::Batch> its;
+      for (std::size_t i = 0; i < receivers_.devices_by_rank[rank]; ++i) {
+        const DeviceScope here(receivers_.own[rank == has_data ? i : 0]);
+        if (auto batch = (part++)->next()) its.push_back(std::move(*batch));
+      }
       if (rank == has_data)
-        own = std::move(batch);
+        own = std::move(its);
       else
-        messages[rank] = message_of(batch);
+        messages[rank] = message_of(its);
     }
   } catch (const std::exception& error) {
     for (std::size_t rank = 1; rank < ranks; ++rank) send_to(rank, told(error));

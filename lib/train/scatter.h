@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clnet/data.h"
+#include "clnet/device.h"
 #include "clnet/dist.h"
 
 namespace clnet::train {
@@ -44,14 +45,23 @@ void require_equal_validation(const dist::Group& group, bool here);
 /// The dataset itself; of a Scattered that of rank 0, which is null on the others.
 const data::Dataset* held(const data::Dataset& dataset);
 
+/// Who gets the shares of a Scattered's batches: ranks with so many devices, of which this rank has these.
+struct Receivers {
+  std::vector<std::size_t> devices_by_rank;
+  std::vector<Device> own;
+};
+
 /// The batches of an epoch, one after the other. Of a Scattered rank 0 makes the shares of all ranks, and sends each rank its own
 /// when that is asked for: so there is never more on the way than one batch. All ranks ask equally often.
 class BatchSource {
  public:
-  /// `share` is this rank's. Workers are those of all shares.
-  BatchSource(const data::Dataset& dataset, const data::BatchOptions& options);
+  /// `share` is this rank's, or its first device's. Workers are those of all shares. Without receivers each rank gets one share,
+  /// on the current device.
+  BatchSource(const data::Dataset& dataset, const data::BatchOptions& options, Receivers receivers = {});
   /// None at the end. What rank 0 throws as it reads is thrown on all ranks.
   std::optional<data::Batch> next();
+  /// The same for each of this rank's devices, of a Scattered; nothing at the end.
+  std::vector<data::Batch> next_parts();
 
  private:
   /// One rank's share of the batches.
@@ -61,12 +71,13 @@ class BatchSource {
     std::optional<data::Batch> next();
   };
   void begin();
-  std::optional<data::Batch> next_of_first();
+  std::vector<data::Batch> next_of_first();
 
   std::optional<dist::Group> group_;  ///< of a Scattered
   const data::Dataset* source_ = nullptr;
   data::BatchOptions options_;
-  std::vector<Part> parts_;  ///< by rank where it is rank 0's
+  Receivers receivers_;
+  std::vector<Part> parts_;  ///< all shares where this is rank 0
 };
 
 }  // namespace clnet::train

@@ -13,17 +13,32 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/base/log.h"
+#include "lib/dist/find_collective.h"
 
 namespace clnet::train {
+
+namespace {
+
+/// Lanes of two ranks may differ in the order in which they come to theirs.
+void require_no_collective(const Step& step) {
+  const auto found = dist::find_collective(std::vector{step.loss, step.count});
+  if (!found.empty())
+    throw Error(fmt::format("train::fit: {}, as of batch norm over ranks, cannot be in the loss where a rank has several devices",
+                            found));
+}
+
+}  // namespace
 
 SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, std::vector<metrics::Metric>& metrics,
                                Options options)
     : model_(model),
       optimizer_(std::move(optimizer)),
       metrics_(metrics),
-      undo_(options.undo),
+      undo_(options.undo && !options.job.several()),
+      job_(std::move(options.job)),
       measured_steps_(options.measured_steps) {
-  group_.emplace(model_, options.devices, std::move(options.shares));
+  group_.emplace(model_, options.devices, job_.several() ? std::vector<double>{} : std::move(options.shares));
+  if (job_.several()) group_->set_place(job_.shares(), job_.first_device());
   if (options.measured) measured_shares_ = group_->shares();
   optimizer_.to(first());
   for (std::size_t i = 1; i < count(); ++i) {
@@ -32,22 +47,47 @@ SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, st
   }
 }
 
-double SeveralDevices::step(const std::vector<data::Batch>& parts, const StepOptions& options,
-                            const std::function<Step(nn::Module& model, const data::Batch& batch)>& function) {
+bool SeveralDevices::Parts::next() {
+  if (!scattered_) return read_->next();
+  now_ = scattered_->next_parts();
+  return !now_.empty();
+}
+
+SeveralDevices::Parts SeveralDevices::batches(const data::Dataset& dataset, const data::BatchOptions& options) const {
+  Parts parts;
+  if (!dynamic_cast<const Scattered*>(&dataset)) {
+    parts.read_ = group_->batches(dataset, options);
+    return parts;
+  }
+  auto own = options;
+  own.share = group_->share(0);
+  parts.scattered_.emplace(dataset, own, Receivers{job_.devices(), group_->devices()});
+  return parts;
+}
+
+SeveralDevices::Stepped SeveralDevices::step(const std::vector<data::Batch>& parts, const StepOptions& options,
+                                             const std::function<Step(nn::Module& model, const data::Batch& batch)>& function) {
   shares_changed_ = false;
   std::optional<Before> kept;
   if (undo_) kept = before();
+  const auto start = random_position();
   parallel::WholeBatch whole;
+  Stepped stepped;
   try {
     const Tensor scale = optimizer_.loss_scale();
     whole =
         group_->compute(optimizer_.parameters(), parts,
                         [&](std::size_t part, nn::Module& model, const data::Batch& batch) -> parallel::PartStep {
                           auto step = function(model, batch);
+                          if (job_.several()) require_no_collective(step);
                           auto more = metrics::update(metrics_of(part), step.outputs, step.labels);
                           return {std::move(step), std::move(more)};
                         },
                         {.of_loss = scale.defined() ? scale.item<double>() : 1, .factor = options.loss_factor, .may_miss = true});
+    if (job_.several()) {
+      const bool has_samples = std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.rows.count > 0; });
+      stepped.interrupted = weigh(whole, has_samples, start, options.interrupted);
+    }
     parallel::on_behalf_of(0, [&] {
       if (options.accumulate)
         optimizer_.add_to_sums(whole.gradients);
@@ -62,7 +102,35 @@ double SeveralDevices::step(const std::vector<data::Batch>& parts, const StepOpt
   for (std::size_t i = 0; i < count(); ++i)
     for (auto& metric : metrics_of(i)) metric.detach();
   measure(parts, whole.seconds);
-  return whole.loss;
+  stepped.loss = whole.loss;
+  return stepped;
+}
+
+bool SeveralDevices::weigh(parallel::WholeBatch& own, bool has_samples, const RandomPosition& start, bool interrupted) const {
+  const auto parameters = optimizer_.parameters();
+  const double drawn = static_cast<double>(own.random.offset - start.offset);
+  // And by parameter, how many ranks' losses reach it.
+  std::vector<double> sums{own.loss * own.count,   own.count, has_samples ? 1.0 : 0.0, drawn, drawn * drawn,
+                           interrupted ? 1.0 : 0.0};
+  const auto head = sums.size();
+  for (const auto& gradient : own.gradients) sums.push_back(gradient.defined() ? 1 : 0);
+  job_.add_up(sums);
+  const double count = sums[1], ranks = sums[2];
+  // All ranks see the same, and throw the same.
+  if (sums[3] * sums[3] != ranks * sums[4]) throw Error("train::fit: the step function draws other random tensors on each rank");
+  const double part = count > 0 ? own.count / count : 0;
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    const double reached = sums[head + k];
+    if (reached == 0) continue;
+    if (reached != ranks) throw Error(fmt::format("train::fit: the loss depends on {} on some ranks only", parameters[k].first));
+    const auto shape = parameters[k].second.shape();
+    auto values = has_samples ? own.gradients[k].to_vector<float>() : std::vector<float>(static_cast<std::size_t>(shape.numel()));
+    for (float& value : values) value = static_cast<float>(value * part);
+    own.gradients[k] = Tensor::from(values, shape);
+  }
+  own.loss = count > 0 ? sums[0] / count : 0;
+  own.random.offset = start.offset + static_cast<std::uint64_t>(ranks > 0 ? sums[3] / ranks : 0);
+  return sums[5] > 0;
 }
 
 void SeveralDevices::measure(const std::vector<data::Batch>& parts, const std::vector<double>& seconds) {

@@ -215,6 +215,26 @@ void buckets_beside(const Group& world) {
   for (const float value : *bucket) require(value == ranks * (ranks + 1) / 2, "a bucket beside sums");
 }
 
+/// Arrays of several buckets, of which some are empty.
+void buckets_of_arrays(const Group& world) {
+  for (const auto dtype : {Dtype::f32, Dtype::bf16}) {
+    // One rank sends nothing.
+    const auto sent = [&](float value) {
+      return dtype == Dtype::f32 || world.size() == 1 ? value : bfloat16_to_float(float_to_bfloat16(value));
+    };
+    const auto load = [&](int rank, std::size_t at) { return sent(static_cast<float>(number(rank, at))); };
+    std::vector<std::vector<float>> arrays;
+    for (const auto n : lengths) {
+      auto& array = arrays.emplace_back(n);
+      for (std::size_t i = 0; i < n; ++i) array[i] = static_cast<float>(number(world.rank(), i));
+    }
+    dist::sum_over_ranks(arrays, dtype, world);
+    for (const auto& array : arrays)
+      for (std::size_t i = 0; i < array.size(); ++i)
+        require(array[i] == sent(sum_in_order(world.size(), i, load)), "sum_over_ranks");
+  }
+}
+
 std::vector<std::int64_t> extents;  ///< of the values whose exchange is measured: the last words
 
 /// How long sums of these values take in the buckets of gradients. Rank 0 prints the buckets' bytes, and seconds of each round.
@@ -312,6 +332,7 @@ const std::map<std::string, std::function<void(const Group&)>> ways{
        splits(world);
        buckets(world);
        buckets_beside(world);
+       buckets_of_arrays(world);
        dist::agree({{"model", "cnn"}, {"seed", "1"}}, world);
      }},
     {"disagree",

@@ -1,6 +1,8 @@
 // train::fit and clnet-train over several devices of one process: the steps of one device, and a run in pieces to the bit.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "clnet/clnet.h"
@@ -8,12 +10,15 @@
 #include "tests/models/process.h"
 #include "tests/support/captured.h"
 #include "tests/support/second_device.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
 using namespace clnet::test;
 
 namespace {
+
+namespace fs = std::filesystem;
 
 nn::Sequential dropping_model() {
   manual_seed(5);
@@ -166,8 +171,51 @@ TEST_CASE("clnet-train: several devices, stopped and resumed") {
     CHECK(outcome.code == code);
     return outcome.err;
   };
+  // Devices of one rank are joined by +, which is a comma where there is one process.
+  const auto joined = clnet_train(folder.path(),
+                                  {"--data", data.path(), "--model", "keras-cnn", "--batch-size", "16", "--devices", "0:0+0:1",
+                                   "--steps", "20", "--shares", "3,1", "--save", "plus"},
+                                  {"POCL_DEVICES=pthread basic", "POCL_MAX_PTHREAD_COUNT=1"});
+  CHECK(joined.code == 0);
+  CHECK(content(folder / "plus") == content(folder / "whole"));
+  CHECK_THAT(refused({"--devices", "0:0+"}, 2), Catch::Contains("--devices: a name is needed, got nothing"));
   CHECK_THAT(refused({"--shares", "1"}, 2), Catch::Contains("--shares: 1 for 2 devices"));
   CHECK_THAT(refused({"--shares", "0,0"}, 2), Catch::Contains("--shares: all are 0"));
   CHECK_THAT(refused({"--shares", "1,x"}, 2), Catch::Contains("--shares: x is not a number from 0"));
   CHECK_THAT(refused({"--shares", "auto,1"}, 2), Catch::Contains("--shares: auto beside numbers"));
+}
+
+TEST_CASE("clnet-train: ranks with one device and with two, and shares of all", "[sweep]") {
+  const Folder data, folder;
+  write_idx_dataset(data.path(), 200, 40);
+  if (!fs::exists(fs::path(clnet_train_command({})[0]).parent_path().parent_path() / "clnet/clnet-mpi-openmpi.so"))
+    return skip("clnet was built without Open MPI");
+  const auto train = [&](std::vector<std::string> more) {
+    auto command = clnet_train_command({"--data", data.path(), "--model", "keras-cnn", "--batch-size", "16", "--steps", "13"});
+    command.insert(command.begin(), {"/usr/bin/env", "mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "2"});
+    command.insert(command.end(), more.begin(), more.end());
+    return Process(folder.path(), command,
+                   {"POCL_DEVICES=pthread basic", "POCL_MAX_PTHREAD_COUNT=1", "OMPI_ALLOW_RUN_AS_ROOT=1",
+                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"})
+        .wait();
+  };
+  const std::vector<std::string> options{"--devices", "0:0+0:1,0:1", "--shares", "4,2,1", "--save", "first"};
+  const auto first = train(options);
+  if (first.code == 127) return skip("mpirun.openmpi is not installed");
+  INFO(first.err);
+  REQUIRE(first.code == 0);
+  CHECK_THAT(first.out, Catch::Contains("2 ranks, each with its share of every batch: 4:2:1"));
+  CHECK_THAT(first.out, Catch::Contains(" and "));
+  auto again = options;
+  again.back() = "again";
+  REQUIRE(train(again).code == 0);
+  CHECK(content(folder / "again") == content(folder / "first"));
+  CHECK(train({"--devices", "0:0,0:1", "--shares", "3,1", "--save", "each"}).code == 0);
+
+  const auto few = train({"--devices", "0:0+0:1,0:1", "--shares", "2,1"});
+  CHECK(few.code != 0);
+  CHECK_THAT(few.err, Catch::Contains("train::fit: 2 shares for 3 devices of 2 ranks"));
+  const auto measured = train({"--devices", "0:0,0:1", "--shares", "auto"});
+  CHECK(measured.code != 0);
+  CHECK_THAT(measured.err, Catch::Contains("--shares: auto is for one process"));
 }
