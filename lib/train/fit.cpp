@@ -14,6 +14,7 @@
 #include "lib/base/log.h"
 #include "lib/cl/compile_watch.h"
 #include "lib/nn/modes.h"
+#include "lib/nn/shared_statistics.h"
 #include "lib/train/checkpoint.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/hooks.h"
@@ -173,7 +174,8 @@ class Fit {
                                                .shares = measured ? at_.shares : options_.shares,
                                                .measured_steps = options_.share_steps,
                                                .measured = measured,
-                                               .undo = !options_.strict_devices});
+                                               .undo = !options_.strict_devices,
+                                               .sync_batch_norm = options_.sync_batch_norm});
     } else if (!devices.empty()) {
       model_.to(devices[0]);
       optimizer_.to(devices[0]);
@@ -192,6 +194,7 @@ class Fit {
                         {"augmentation", augmentation_text(options_.augmentation)},
                         {"hooks", hooks_.names()},
                         {"sharded optimizer", options_.shard_optimizer || optimizer_.shards() > 1 ? "yes" : "no"},
+                        {"batch norm of whole batches", options_.sync_batch_norm ? "yes" : "no"},
                         {"steps already made", std::to_string(at_.steps)}},
                        model_);
   }
@@ -510,6 +513,9 @@ class Fit {
     {
       const Autocast cast(options_.precision);
       const OwnRows rows(job_, part.rows);
+      std::optional<nn::SharedStatistics> statistics;
+      if (options_.sync_batch_norm && job_.several())
+        statistics.emplace([this](const std::vector<Tensor>& own) { return dist::all_reduce(own, *options_.group); });
       const auto step = step_of(model_, part);
       const bool has_rows = batch.images.defined();
       run_.loss = advance(weighed(step, part, has_rows),

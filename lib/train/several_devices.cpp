@@ -22,8 +22,9 @@ SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, st
       optimizer_(std::move(optimizer)),
       metrics_(metrics),
       undo_(options.undo),
+      sync_batch_norm_(options.sync_batch_norm),
       measured_steps_(options.measured_steps) {
-  group_.emplace(model_, options.devices, std::move(options.shares));
+  group_.emplace(model_, options.devices, std::move(options.shares), sync_batch_norm_);
   if (options.measured) measured_shares_ = group_->shares();
   optimizer_.to(first());
   for (std::size_t i = 1; i < count(); ++i) {
@@ -151,7 +152,7 @@ void SeveralDevices::leave_out(const parallel::DeviceFailed& failed) {
   // Begun anew: the others' places have changed.
   row_seconds_.clear();
   if (!measured_shares_.empty()) measured_shares_ = shares;
-  group_.emplace(model_, devices, shares);
+  group_.emplace(model_, devices, shares, sync_batch_norm_);
   const std::string_view what = failed.what();
   logging::print(logging::Level::warning, "train::fit: the device {} failed and is left out; its step is made anew by {}{}: {}",
                  name, devices.size() == 1 ? "the other one" : fmt::format("the {} others", devices.size()),

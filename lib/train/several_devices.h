@@ -27,6 +27,7 @@ class SeveralDevices {
     std::int64_t measured_steps = 0;  ///< not 0: after so many steps shares by the devices' speed
     bool measured = false;            ///< the shares are such
     bool undo = true;                 ///< a step that fails is undone
+    bool sync_batch_norm = false;
   };
   /// Moves model and optimizer to the first device. All must outlive this object; `metrics` are those of the first device.
   SeveralDevices(nn::Module& model, optim::Optimizer optimizer, std::vector<metrics::Metric>& metrics, Options options);
@@ -77,7 +78,7 @@ class SeveralDevices {
   std::vector<metrics::Metric>& metrics_;
   std::optional<parallel::ReplicaGroup> group_;
   std::vector<std::vector<metrics::Metric>> more_metrics_;  ///< of the other devices
-  bool undo_;
+  bool undo_, sync_batch_norm_;
 
   std::int64_t measured_steps_;
   std::vector<std::vector<double>> row_seconds_;  ///< by step and device, while they are measured
