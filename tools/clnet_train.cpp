@@ -294,6 +294,7 @@ int run(const TrainOptions& o) {
     fit.share_steps = o.measures_shares ? steps_that_show_shares : 0;
     fit.strict_devices = o.strict_devices;
   }
+  fit.sync_batch_norm = o.sync_batch_norm;
   fit.exchanged = o.exchange == "bf16" ? Dtype::bf16 : Dtype::f32;
   fit.shard_optimizer = o.shard_optimizer;
   fit.scatter_data = o.scatter_data;

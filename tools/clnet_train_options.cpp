@@ -277,6 +277,9 @@ void define(CLI::App& app, TrainOptions& o) {
       ->check(share());
   app.add_flag("--strict-devices", o.strict_devices, "end where one of --devices fails, instead of going on with the others")
       ->group(group);
+  app.add_flag("--sync-batch-norm", o.sync_batch_norm,
+               "batch norm by the whole batch, over all of --devices or all ranks, instead of each one's part")
+      ->group(group);
   option(group, "--exchange", o.exchange, "DTYPE", "under mpirun: ranks add gradients as f32, or as bf16 in half the bytes")
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_flag("--shard-optimizer", o.shard_optimizer,

@@ -57,6 +57,7 @@ struct TrainOptions {
   std::vector<double> shares;    ///< of the texts, after parse()
   bool measures_shares = false;  ///< the same
   bool strict_devices = false;
+  bool sync_batch_norm = false;
   std::string exchange = "f32";
   bool shard_optimizer = false, scatter_data = false;
   bool chosen_model = false;  ///< on the command line

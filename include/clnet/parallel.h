@@ -19,6 +19,10 @@ class ReplicaGroup;
 /// Options of Replicas.
 struct ReplicasOptions {
   std::vector<double> shares = {};  ///< of the batch, in proportion, by device; empty: equal ones
+  /// Batch norm, of nn and of ONNX files, uses the statistics of the whole batch: each device adds its sums to those of the
+  /// others, forward and backward, and waits for them there. So the step function only builds graph: what depends on batch norm
+  /// has no value before step() computes. Otherwise each device uses its rows.
+  bool sync_batch_norm = false;
 };
 
 /// One model on several devices. The model object stays one: its class needs no clone(), and it may come from an ONNX file. The
@@ -31,14 +35,16 @@ struct ReplicasOptions {
 ///
 /// A step has the loss and the gradients of the whole batch, within rounding: the sum over all samples by their number. Random
 /// tensors that have the batch as their first extent are rows of the whole batch's; others are each replica's own. Batch norm
-/// uses the statistics of each device's rows, and the model keeps those of the first.
+/// uses the statistics of each device's rows, and the model keeps those of the first; or those of the whole batch
+/// (ReplicasOptions::sync_batch_norm).
 ///
 /// Devices compute at the same time, each in a host thread of its own. The host adds the gradients, in the order of the devices,
 /// and the optimizer steps on the first. The same seed and shares give the same bits.
 class CLNET_API Replicas {
  public:
   /// Moves the model to the first device, and copies it to the others. A device may come several times. `model` must outlive this
-  /// object and get no other parameters. Throws Error without devices, and for shares that do not fit them.
+  /// object and get no other parameters. Throws Error without devices, for shares that do not fit them, and for a device that
+  /// comes twice with sync_batch_norm.
   Replicas(nn::Module& model, std::vector<Device> devices, const ReplicasOptions& options = {});
   ~Replicas();
   Replicas(const Replicas&) = delete;

@@ -204,6 +204,10 @@ struct FitOptions {
   /// on stderr says so, and the others make the step; but not where it was the last one, where the first one no longer gives the
   /// optimizer's states, for a stream without a state(), or in a group of several ranks, all of which end.
   bool strict_devices = false;
+  /// Batch norm uses the statistics of the whole batch, over all devices, or all ranks of the group; not as each has them. Layers
+  /// with a nn::BatchNormOptions::group keep to it. As parallel::ReplicasOptions::sync_batch_norm: no device twice. Not where a
+  /// rank of several has several devices.
+  bool sync_batch_norm = false;
 
   std::filesystem::path checkpoint = {};  ///< folder of checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< steps between further checkpoints; 0: none

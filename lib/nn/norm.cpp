@@ -22,6 +22,7 @@
 #include "lib/graph/scope.h"
 #include "lib/nn/layer.h"
 #include "lib/nn/parameter.h"
+#include "lib/nn/shared_statistics.h"
 #include "lib/ops/norm/batch_norm.h"
 
 namespace clnet::nn {
@@ -65,25 +66,12 @@ void require_last(const char* layer, const Tensor& x, const Shape& shape) {
   if (!fits) throw ShapeError(fmt::format("{}: normalises {}, got {}", layer, to_string(shape), to_string(x.spec())));
 }
 
-/// batch_norm_training() over the rows of all ranks: the mean first, then the deviations from it.
-BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  std::vector<int> others;
-  std::vector<std::int64_t> beside(static_cast<std::size_t>(x.rank()), 1);
-  for (int d = 0; d < x.rank(); ++d)
-    if (d != 1) others.push_back(d);
-  beside[1] = x.size(1);
-  const Shape channels(beside);
-  const Tensor wide = cast(x, Dtype::f32);
-  const auto own = static_cast<double>(x.numel() / x.size(1));
-  const auto sums = dist::all_reduce({sum(wide, others), Tensor::scalar(own)}, group);
-  const Tensor &count = sums[1], mean = sums[0] / count;
-  const Tensor centred = wide - reshape(mean, channels);
-  // y is made from what running averages follow, so that it is computed along.
-  const Tensor unbiased = dist::all_reduce(sum(square(centred), others), group) / (count - 1.0);
-  Tensor y = centred * reshape(rsqrt(unbiased * ((count - 1.0) / count) + eps), channels);
-  if (weight.defined()) y = y * reshape(weight, channels);
-  if (bias.defined()) y = y + reshape(bias, channels);
-  return {cast(y, x.dtype()), mean, unbiased};
+/// Who adds the statistics of a call in training; nothing: it has only those of its rows.
+SumFunction sum_of(const std::optional<dist::Group>& group) {
+  if (group && group->size() > 1)
+    return [group = *group](const std::vector<Tensor>& own) { return dist::all_reduce(own, group); };
+  const auto* shared = SharedStatistics::now();
+  return shared ? shared->sum() : nullptr;
 }
 
 /// How many batches there were with this one, as each thread that evaluates the graph has found.
@@ -133,9 +121,9 @@ Tensor BatchNorm::forward(const Tensor& x) {
     const auto kept = options_.momentum ? std::optional(1 - *options_.momentum) : std::nullopt;
     return ops::batch_norm_of_layer(x, *mean_, *var_, weight, bias, options_.eps, kept);
   }
-  const bool over_ranks = training() && options_.group && options_.group->size() > 1;
-  const auto result = over_ranks ? batch_norm_over(*options_.group, x, weight, bias, options_.eps)
-                                 : batch_norm_training(x, weight, bias, options_.eps);
+  const auto sum = training() ? sum_of(options_.group) : nullptr;
+  const auto result =
+      sum ? batch_norm_over(sum, x, weight, bias, options_.eps) : batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
     // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
     const auto batches = std::make_shared<Batches>(options_.momentum ? nullptr : slot_of(*count_));
@@ -147,6 +135,8 @@ Tensor BatchNorm::forward(const Tensor& x) {
     };
     follow_together(
         std::vector<Following>{{*count_, result.mean, count}, {*mean_, result.mean, blend}, {*var_, result.var, blend}});
+    if (auto* shared = SharedStatistics::now())
+      for (const auto& buffer : {*count_, *mean_, *var_}) shared->add(buffer);
   }
   return result.y;
 }

@@ -15,6 +15,9 @@ struct Node;
 
 namespace clnet::nn {
 
+/// The value, copied where it is on another device.
+Tensor value_on(const Tensor& value, const Device& device);
+
 /// The model object stays one, so that its class needs no copies. In a SlotScope of map() its parameters and buffers have the
 /// replica's values: a call builds a graph over them, follow() and set() change them. Modes, frozen flags and names are shared.
 /// gradients() of the model's parameters are those of the replica's in it.
@@ -41,7 +44,6 @@ class ReplicaSlots {
   };
   void take(bool parameters);
   void add(const Parameter& original, bool is_parameter);
-  Tensor on_device(const Tensor& value) const;
 
   const Device device_;
   SlotMap map_;

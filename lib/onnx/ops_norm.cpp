@@ -6,6 +6,7 @@
 #include "clnet/ops/norm.h"
 #include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"
+#include "lib/nn/shared_statistics.h"
 #include "lib/onnx/operators.h"
 #include "lib/onnx/runner.h"
 #include "lib/ops/norm/batch_norm.h"
@@ -23,18 +24,23 @@ Outputs batch_norm(const Call& call) {
   const Tensor &x = call.x(0), &scale = call.x(1), &bias = call.x(2), &mean_now = call.x(3), &var_now = call.x(4);
   if (!asked && (!options.training || options.freeze_statistics))
     return {call.give(ops::batch_norm_of_layer(x, mean_now, var_now, scale, bias, eps, momentum))};
-  const auto result = batch_norm_training(x, scale, bias, eps);
+  auto* shared = nn::SharedStatistics::now();
+  const bool sums = shared && shared->sum();
+  const auto result = sums ? nn::batch_norm_over(shared->sum(), x, scale, bias, eps, nn::Variance::of_population)
+                           : batch_norm_training(x, scale, bias, eps);
   // ONNX's variances are of the whole population.
   const auto count = static_cast<double>(x.numel()) / static_cast<double>(std::max<std::int64_t>(1, x.size(1)));
   const auto next = [momentum](const Tensor& now, const Tensor& value, double factor) {
     return now * momentum + cast(value, now.dtype()) * ((1 - momentum) * factor);
   };
-  const double of_var = (count - 1) / std::max(count, 1.0);
+  const double of_var = sums ? 1 : (count - 1) / std::max(count, 1.0);
   if (asked)
     return {call.give(result.y), call.give(next(mean_now, result.mean, 1), 3), call.give(next(var_now, result.var, of_var), 4)};
   const auto follow = [&](std::size_t input, const Tensor& value, double factor) {
-    if (auto parameter = call.in(input).parameter())
-      parameter->follow(value, [next, factor](const Tensor& now, const Tensor& batch) { return next(now, batch, factor); });
+    auto parameter = call.in(input).parameter();
+    if (!parameter) return;
+    parameter->follow(value, [next, factor](const Tensor& now, const Tensor& batch) { return next(now, batch, factor); });
+    if (shared) shared->add(*parameter);
   };
   follow(3, result.mean, 1);
   follow(4, result.var, of_var);

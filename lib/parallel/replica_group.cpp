@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <future>
 #include <span>
 #include <utility>
@@ -14,6 +15,9 @@
 #include "clnet/ops.h"
 #include "lib/graph/slot_scope.h"
 #include "lib/nn/reached.h"
+#include "lib/nn/shared_statistics.h"
+#include "lib/parallel/meeting.h"
+#include "lib/parallel/part_sums.h"
 
 namespace clnet::parallel {
 
@@ -24,14 +28,24 @@ struct PartGraph {
   std::vector<bool> reached;  ///< by parameter: it has a gradient
   std::vector<Tensor> all;    ///< the gradients, the loss, its count if there is one, and what is computed along
   bool has_count = false;
-  double scale = 1;  ///< of the gradients
+  double scale = 1;      ///< of the gradients
+  bool weighed = false;  ///< the gradients are those of the part's share of the mean
 };
 
-PartGraph graph_of(const PartStep& part, const nn::NamedParameters& parameters, double loss_scale, bool may_miss) {
+/// The part's weight in the mean over all parts.
+Tensor weight_of(const train::Step& step, double by_rows, const PartSums& sums) {
+  if (!step.count.defined()) return Tensor::scalar(by_rows);
+  const Tensor own = stop_gradient(reshape(cast(step.count, Dtype::f32), {})), all = sums.add_up({own})[0];
+  return own / where(greater(all, 0.0), all, 1.0);
+}
+
+/// `weight`: where gradients flow from part to part, they are those of the loss times this.
+PartGraph graph_of(const PartStep& part, const nn::NamedParameters& parameters, double loss_scale, bool may_miss,
+                   const Tensor& weight) {
   const auto& step = part.step;
   if (!step.loss.defined() || step.loss.numel() != 1) throw Error("Replicas: the step function gave no loss of one element");
   const auto leaves = nn::reached_leaves("Replicas", step.loss, parameters);
-  PartGraph graph{.reached = {}, .all = {}, .has_count = step.count.defined(), .scale = loss_scale};
+  PartGraph graph{.reached = {}, .all = {}, .has_count = step.count.defined(), .scale = loss_scale, .weighed = weight.defined()};
   std::vector<Tensor> reached;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const bool moves = !parameters[i].second.frozen();
@@ -41,10 +55,11 @@ PartGraph graph_of(const PartStep& part, const nn::NamedParameters& parameters, 
     graph.reached.push_back(moves && leaves[i].defined());
     if (graph.reached.back()) reached.push_back(leaves[i]);
   }
-  if (loss_scale == 1) {
+  if (loss_scale == 1 && !graph.weighed) {
     graph.all = clnet::gradients(step.loss, reached);
   } else {
-    const Tensor wide = reshape(cast(step.loss, Dtype::f32), {}), start = Tensor::scalar(loss_scale);
+    const Tensor wide = reshape(cast(step.loss, Dtype::f32), {});
+    const Tensor start = graph.weighed ? weight * loss_scale : Tensor::scalar(loss_scale);
     graph.all = clnet::gradients(std::span(&wide, 1), std::span(&start, 1), reached);
   }
   graph.all.push_back(step.loss);
@@ -57,6 +72,7 @@ PartGraph graph_of(const PartStep& part, const nn::NamedParameters& parameters, 
 struct Part {
   double loss = 0, count = 0, seconds = 0;
   double scale = 1;                           ///< of the gradients
+  bool weighed = false;                       ///< as PartGraph's
   std::vector<bool> reached;                  ///< by parameter: it has a gradient
   std::vector<std::vector<float>> gradients;  ///< by parameter
 };
@@ -66,7 +82,7 @@ struct Part {
 Part computed_part(PartGraph graph, std::int64_t rows) {
   const auto begin = std::chrono::steady_clock::now();
   eval(graph.all);
-  Part part{.scale = graph.scale, .reached = graph.reached, .gradients = {}};
+  Part part{.scale = graph.scale, .weighed = graph.weighed, .reached = graph.reached, .gradients = {}};
   std::size_t next = 0;
   for (const bool has_gradient : graph.reached) {
     auto& values = part.gradients.emplace_back();
@@ -75,6 +91,7 @@ Part computed_part(PartGraph graph, std::int64_t rows) {
   part.loss = graph.all[next++].item<double>();
   part.count = graph.has_count ? graph.all[next].item<double>() : static_cast<double>(rows);
   part.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (const auto* attendance = Attendance::now()) part.seconds -= attendance->waited();
   return part;
 }
 
@@ -87,7 +104,7 @@ WholeBatch added(const std::vector<Part>& parts, const nn::NamedParameters& para
   for (const auto& part : parts) {
     if (part.reached != parts[0].reached) throw Error("Replicas: the loss depends on some parameters in some parts only");
     whole.loss += part.loss * weight(part);
-    factors.push_back(weight(part) * factor / part.scale);
+    factors.push_back((part.weighed ? 1 : weight(part)) * factor / part.scale);
   }
   whole.gradients.resize(parameters.size());
   for (std::size_t k = 0; k < parameters.size(); ++k) {
@@ -106,8 +123,11 @@ WholeBatch added(const std::vector<Part>& parts, const nn::NamedParameters& para
 /// Parts that are being computed. What they change is the caller's, so all have ended when this ends, also by an exception.
 class Running {
  public:
-  Running() = default;
+  /// `meeting`: where the parts wait for one another, or null.
+  explicit Running(Meeting* meeting) : meeting_(meeting) {}
   ~Running() {
+    // Not all parts have begun where something was thrown.
+    if (meeting_) meeting_->end();
     for (const auto& part : parts_)
       if (part.valid()) part.wait();
   }
@@ -118,34 +138,54 @@ class Running {
     devices_.push_back(device);
     parts_.push_back(std::move(part));
   }
-  /// Throws what the first of the parts threw.
+  /// Throws what the first of the parts threw that has a reason of its own.
   std::vector<Part> results() {
     std::vector<Part> all;
-    for (std::size_t i = 0; i < parts_.size(); ++i) all.push_back(on_behalf_of(devices_[i], [&] { return parts_[i].get(); }));
+    std::exception_ptr failure;
+    bool ended = false;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      try {
+        all.push_back(on_behalf_of(devices_[i], [&] { return parts_[i].get(); }));
+      } catch (const MeetingEnded&) {
+        ended = true;
+      } catch (...) {
+        if (!failure) failure = std::current_exception();
+      }
+    }
+    if (failure) std::rethrow_exception(failure);
+    if (ended) throw UnlikeParts();  // the others have done all that theirs asks for
     return all;
   }
   const std::vector<std::size_t>& devices() const { return devices_; }
 
  private:
+  Meeting* meeting_;
   std::vector<std::size_t> devices_;
   std::vector<std::future<Part>> parts_;
 };
 
 }  // namespace
 
-ReplicaGroup::ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::vector<double> shares)
-    : model_(model), devices_(std::move(devices)), shares_(std::move(shares)) {
+ReplicaGroup::ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::vector<double> shares, bool sync_batch_norm)
+    : model_(model),
+      devices_(std::move(devices)),
+      shares_(std::move(shares)),
+      sync_batch_norm_(sync_batch_norm && devices_.size() > 1) {
   const auto count = devices_.size();
   if (count == 0) throw Error("Replicas: there are no devices");
   set_shares(shares_.empty() ? std::vector<double>(count, 1) : shares_);
-  model_.to(devices_[0]);
-  for (std::size_t i = 1; i < count; ++i) copies_.emplace_back(model_, devices_[i]);
   std::vector<Device> unlike;
   for (const auto& device : devices_) {
     const auto found = std::find(unlike.begin(), unlike.end(), device);
     lane_of_.push_back(static_cast<std::size_t>(found - unlike.begin()));
-    if (found == unlike.end()) unlike.push_back(device);
+    if (found == unlike.end())
+      unlike.push_back(device);
+    else if (sync_batch_norm_)
+      throw Error(fmt::format("Replicas: the device {} is given twice; with sync_batch_norm it would wait for itself",
+                              device.info().name));
   }
+  model_.to(devices_[0]);
+  for (std::size_t i = 1; i < count; ++i) copies_.emplace_back(model_, devices_[i]);
   lanes_.emplace(unlike);
 }
 
@@ -196,35 +236,64 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
 
   for (std::size_t i = 0; i < copies_.size(); ++i) on_behalf_of(i + 1, [&] { copies_[i].take_parameters(); });
   std::optional<RandomPosition> end;
-  Running running;
+  const auto with_rows = std::count_if(parts.begin(), parts.end(), [](const data::Batch& part) { return part.rows.count > 0; });
+  std::optional<Meeting> meeting;
+  if (sync_batch_norm_ && with_rows > 1) meeting.emplace(static_cast<std::size_t>(with_rows));
+  std::vector<nn::Parameter> shared_buffers;
+  Running running(meeting ? &*meeting : nullptr);
   for (std::size_t i = 0; i < count; ++i) {
     const auto& rows = parts[i].rows;
     if (rows.count == 0) continue;
     const DeviceScope here(devices_[i]);
     const auto slots = slots_of(i);
     const RandomStream stream(start, {rows.first, rows.count, first_ + i});
-    // The part of a mean over more samples: so gradients overflow where the whole batch's would.
-    const double part_scale = options.of_loss == 1 ? 1 : options.of_loss * parts[i].weight();
     PartGraph graph;
     {
+      std::optional<PartSums> sums;
+      std::optional<nn::SharedStatistics> statistics;
+      if (meeting) sums.emplace();
+      if (sync_batch_norm_)
+        statistics.emplace(sums ? [&](const std::vector<Tensor>& own) { return sums->add_up(own); } : nn::SumFunction());
       // Handles end before the lane begins: a plan keeps what others hold.
       const auto part = on_behalf_of(i, [&] { return function(i, model_, parts[i]); });
-      graph = graph_of(part, parameters, part_scale, options.may_miss);
+      // The part of a mean over more samples: so gradients overflow where the whole batch's would.
+      const double part_scale = sums || options.of_loss == 1 ? options.of_loss : options.of_loss * parts[i].weight();
+      graph = graph_of(part, parameters, part_scale, options.may_miss,
+                       sums ? weight_of(part.step, parts[i].weight(), *sums) : Tensor{});
+      if (statistics) shared_buffers = statistics->buffers();
     }
     if (end && end->offset != stream.position().offset)
       throw Error("Replicas: the step function draws other random tensors for each part");
     end = stream.position();
-    running.add(i, (*lanes_)[lane_of_[i]].run([this, i, rows = rows.count, graph = std::move(graph)]() mutable {
+    const auto member = running.devices().size();
+    running.add(i, (*lanes_)[lane_of_[i]].run([&, i, member, rows = rows.count, graph = std::move(graph)]() mutable {
       const auto own_slots = slots_of(i);
+      std::optional<Attendance> attendance;
+      if (meeting) attendance.emplace(*meeting, member);
       return computed_part(std::move(graph), rows);
     }));
   }
   const auto computed = running.results();
+  for (std::size_t i = 0; i < count; ++i)
+    if (parts[i].rows.count == 0) hand_on(shared_buffers, running.devices()[0], i);
   auto result = added(computed, parameters, options.factor);
   result.seconds.resize(count);
   for (std::size_t i = 0; i < computed.size(); ++i) result.seconds[running.devices()[i]] = computed[i].seconds;
   result.random = *end;
   return result;
+}
+
+void ReplicaGroup::hand_on(const std::vector<nn::Parameter>& buffers, std::size_t from, std::size_t to) const {
+  std::vector<Tensor> values;
+  {
+    const auto slots = slots_of(from);
+    for (const auto& buffer : buffers) values.push_back(buffer.value());
+  }
+  on_behalf_of(to, [&] {
+    for (auto& value : values) value = nn::value_on(value, devices_[to]);
+  });
+  const auto slots = slots_of(to);
+  for (std::size_t k = 0; auto buffer : buffers) buffer.set(values[k++]);
 }
 
 void ReplicaGroup::share_buffers() {

@@ -63,7 +63,8 @@ struct WholeBatch {
   std::vector<Tensor>
       gradients;          ///< by parameter, f32 in the host's memory; undefined for frozen ones and those that were missed
   RandomPosition random;  ///< behind the batch
-  /// By device: from its first command to the last gradient on the host; 0 where it had no samples.
+  /// By device: from its first command to the last gradient on the host, less what it waited for other devices; 0 where it had
+  /// no samples.
   std::vector<double> seconds;
 };
 
@@ -72,7 +73,7 @@ struct WholeBatch {
 class ReplicaGroup {
  public:
   /// As Replicas.
-  ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::vector<double> shares);
+  ReplicaGroup(nn::Module& model, std::vector<Device> devices, std::vector<double> shares, bool sync_batch_norm);
 
   const std::vector<Device>& devices() const { return devices_; }
   const std::vector<double>& shares() const { return shares_; }
@@ -103,11 +104,14 @@ class ReplicaGroup {
   std::optional<SlotScope> slots_of(std::size_t device) const;
   /// Throws Error unless they are those of one batch. Returns whether there is something to compute.
   bool has_rows(const std::vector<data::Batch>& parts) const;
+  /// Gives a replica that had no samples the buffers of another one.
+  void hand_on(const std::vector<nn::Parameter>& buffers, std::size_t from, std::size_t to) const;
 
   nn::Module& model_;
   std::vector<Device> devices_;
   std::vector<double> shares_;           ///< of all devices, also of those that are others'
   std::size_t first_ = 0;                ///< the place of the first device among them
+  bool sync_batch_norm_;
   std::deque<nn::ReplicaSlots> copies_;  ///< of all devices but the first
   std::vector<std::size_t> lane_of_;     ///< by device; a device that comes twice has one
   std::optional<Lanes> lanes_;

@@ -13,7 +13,7 @@ struct Replicas::Impl {
 };
 
 Replicas::Replicas(nn::Module& model, std::vector<Device> devices, const ReplicasOptions& options)
-    : impl_(new Impl{model, {model, std::move(devices), options.shares}}) {}
+    : impl_(new Impl{model, {model, std::move(devices), options.shares, options.sync_batch_norm}}) {}
 
 Replicas::~Replicas() = default;
 

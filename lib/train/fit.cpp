@@ -15,6 +15,7 @@
 #include "lib/base/log.h"
 #include "lib/cl/compile_watch.h"
 #include "lib/nn/modes.h"
+#include "lib/nn/shared_statistics.h"
 #include "lib/train/checkpoint.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/hooks.h"
@@ -172,6 +173,8 @@ class Fit {
   void share_out() {
     if (!job_.several()) return;
     job_.share_out(std::max<std::size_t>(options_.devices.size(), 1), options_.shares);
+    require(!options_.sync_batch_norm || !job_.by_devices(),
+            "sync_batch_norm with several devices in one rank of several; give each rank one device");
     for (std::size_t rank = 0; !job_.by_devices() && rank < job_.shares().size(); ++rank)
       require(data::rows_of({job_.shares(), rank}, options_.batch_size).count > 0,
               fmt::format("a batch of {} samples has nothing for rank {}", options_.batch_size, rank));
@@ -190,7 +193,8 @@ class Fit {
                                                .measured_steps = options_.share_steps,
                                                .measured = measured,
                                                .undo = !options_.strict_devices,
-                                               .job = job_});
+                                               .job = job_,
+                                               .sync_batch_norm = options_.sync_batch_norm});
     } else if (!devices.empty()) {
       model_.to(devices[0]);
       optimizer_.to(devices[0]);
@@ -210,6 +214,7 @@ class Fit {
                         {"hooks", hooks_.names()},
                         {"shares", options_.shares.empty() ? "equal" : fmt::format("{}", fmt::join(options_.shares, ","))},
                         {"sharded optimizer", options_.shard_optimizer || optimizer_.shards() > 1 ? "yes" : "no"},
+                        {"batch norm of whole batches", options_.sync_batch_norm ? "yes" : "no"},
                         {"steps already made", std::to_string(at_.steps)}},
                        model_);
   }
@@ -527,8 +532,16 @@ class Fit {
     {
       const Autocast cast(options_.precision);
       const OwnRows rows(job_, part.rows);
-      const auto step = step_of(model_, part);
       const bool has_rows = batch.images.defined();
+      std::optional<nn::SharedStatistics> statistics;
+      if (options_.sync_batch_norm && job_.several())
+        statistics.emplace([this, has_rows](std::vector<Tensor> own) {
+          // What stands in for a share without samples counts nowhere.
+          for (auto& sums : own)
+            if (!has_rows) sums = sums * 0.0;
+          return dist::all_reduce(own, *options_.group);
+        });
+      const auto step = step_of(model_, part);
       run_.loss = advance(weighed(step, part, has_rows),
                           has_rows ? metrics::update(metrics_, step.outputs, step.labels) : std::vector<Tensor>{});
     }

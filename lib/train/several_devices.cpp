@@ -35,9 +35,10 @@ SeveralDevices::SeveralDevices(nn::Module& model, optim::Optimizer optimizer, st
       optimizer_(std::move(optimizer)),
       metrics_(metrics),
       undo_(options.undo && !options.job.several()),
+      sync_batch_norm_(options.sync_batch_norm),
       job_(std::move(options.job)),
       measured_steps_(options.measured_steps) {
-  group_.emplace(model_, options.devices, job_.several() ? std::vector<double>{} : std::move(options.shares));
+  group_.emplace(model_, options.devices, job_.several() ? std::vector<double>{} : std::move(options.shares), sync_batch_norm_);
   if (job_.several()) group_->set_place(job_.shares(), job_.first_device());
   if (options.measured) measured_shares_ = group_->shares();
   optimizer_.to(first());
@@ -219,7 +220,7 @@ void SeveralDevices::leave_out(const parallel::DeviceFailed& failed) {
   // Begun anew: the others' places have changed.
   row_seconds_.clear();
   if (!measured_shares_.empty()) measured_shares_ = shares;
-  group_.emplace(model_, devices, shares);
+  group_.emplace(model_, devices, shares, sync_batch_norm_);
   const std::string_view what = failed.what();
   logging::print(logging::Level::warning, "train::fit: the device {} failed and is left out; its step is made anew by {}{}: {}",
                  name, devices.size() == 1 ? "the other one" : fmt::format("the {} others", devices.size()),

@@ -32,6 +32,7 @@ class SeveralDevices {
     bool measured = false;            ///< the shares are such
     bool undo = true;                 ///< a step that fails is undone
     Job job = {};                     ///< after share_out(); of several ranks all make each step, the same one
+    bool sync_batch_norm = false;
   };
   /// Moves model and optimizer to the first device. All must outlive this object; `metrics` are those of the first device.
   SeveralDevices(nn::Module& model, optim::Optimizer optimizer, std::vector<metrics::Metric>& metrics, Options options);
@@ -103,7 +104,7 @@ class SeveralDevices {
   std::vector<metrics::Metric>& metrics_;
   std::optional<parallel::ReplicaGroup> group_;
   std::vector<std::vector<metrics::Metric>> more_metrics_;  ///< of the other devices
-  bool undo_;
+  bool undo_, sync_batch_norm_;
   Job job_;
 
   std::int64_t measured_steps_;

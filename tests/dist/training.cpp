@@ -132,9 +132,14 @@ void training(const Group& world) {
                trained(std::nullopt, 1, {.hooks = {train::accumulation(2)}}), 2e-5, writes, "accumulated");
 }
 
-/// Batch norm over all ranks is that of the whole batch.
+/// Batch norm over all ranks is that of the whole batch, by the layer's group or by fit().
 void batch_norm(const Group& world) {
-  require_same(trained(world, 1, {}, true, true), trained(std::nullopt, 1, {}, true), 5e-5, world.rank() == 0, "batch norm");
+  const auto alone = trained(std::nullopt, 1, {}, true);
+  const bool writes = world.rank() == 0;
+  const auto by_layer = trained(world, 1, {}, true, true), by_fit = trained(world, 1, {.sync_batch_norm = true}, true);
+  require_same(by_layer, alone, 5e-5, writes, "batch norm");
+  require(by_fit.weights == by_layer.weights, "fit() gives batch norm the group");
+  require(trained(world, 1, {.sync_batch_norm = true}, true, true).weights == by_layer.weights, "both do");
 }
 
 /// Gradients of several buckets, sent beside the backward pass, between the collectives of batch norm.

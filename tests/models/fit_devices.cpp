@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,14 @@ nn::Sequential dropping_model() {
   return nn::Sequential{nn::Linear{4, 16}, relu, nn::Dropout{0.25}, nn::Linear{16, 3}};
 }
 
-/// Of a model without batch norm.
-Recorded run_of(train::FitOptions options) {
+/// No bias in front of the norm: its gradient is rounding, which Adam would make large.
+nn::Sequential normalizing_model() {
+  manual_seed(5);
+  return nn::Sequential{nn::Linear{4, 16, {.bias = false}}, nn::BatchNorm1d{16}, relu, nn::Dropout{0.25}, nn::Linear{16, 3}};
+}
+
+Recorded run_of(train::FitOptions options, nn::Sequential model = dropping_model()) {
   const auto points = make_points(53), validation = make_points(20, 1);
-  auto model = dropping_model();
   Recorded recorded;
   set_up(options, model, validation);
   if (!options.step_function) options.metrics = {metrics::Accuracy(), metrics::F1(3)};
@@ -96,6 +101,39 @@ TEST_CASE("fit: a run in pieces over several devices has the bits of a whole one
   losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
   CHECK(losses == whole.losses);
   CHECK(rest.weights == whole.weights);
+}
+
+TEST_CASE("fit: batch norm of whole batches makes the steps of one device") {
+  const auto run = [](train::FitOptions options) { return run_of(std::move(options), normalizing_model()); };
+  const auto devices = two_devices();
+  const auto alone = run({.epochs = 2});
+  // One device has the whole batches anyway.
+  CHECK(run({.epochs = 2, .devices = {devices[0]}, .sync_batch_norm = true}).weights == alone.weights);
+  // The last batch has five samples. Of the shares 1 and 12 the first device has none of them.
+  for (const std::vector<double>& shares : {std::vector<double>{}, {3, 1}, {1, 12}})
+    require_near(run({.epochs = 2, .devices = devices, .shares = shares, .sync_batch_norm = true}), alone, 5e-5);
+  require_near(run({.epochs = 2, .devices = devices, .share_steps = 4, .sync_batch_norm = true}), alone, 5e-5);
+  require_near(run({.epochs = 2, .hooks = {train::accumulation(3)}, .devices = devices, .sync_batch_norm = true}),
+               run({.epochs = 2, .hooks = {train::accumulation(3)}}), 5e-5);
+  require_near(run({.epochs = 2, .precision = Dtype::f16, .devices = devices, .sync_batch_norm = true}),
+               run({.epochs = 2, .precision = Dtype::f16}), 0.02);
+  // In pieces, to the bit.
+  const auto pieces = [&](const Folder& folder, std::int64_t steps, bool resume) {
+    return run({.steps = steps,
+                .devices = devices,
+                .shares = {3, 1},
+                .sync_batch_norm = true,
+                .checkpoint = folder.path(),
+                .resume = resume});
+  };
+  const Folder of_whole, of_pieces;
+  const auto whole = pieces(of_whole, 17, false);
+  auto losses = pieces(of_pieces, 5, false).losses;
+  const auto rest = pieces(of_pieces, 17, true);
+  losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
+  CHECK(losses == whole.losses);
+  CHECK(rest.weights == whole.weights);
+  CHECK_THROWS_WITH(run({.devices = {devices[0], devices[0]}, .sync_batch_norm = true}), Catch::Contains("is given twice"));
 }
 
 TEST_CASE("fit: shares are measured once, said, and kept in the checkpoint") {
@@ -218,4 +256,37 @@ TEST_CASE("clnet-train: ranks with one device and with two, and shares of all", 
   const auto measured = train({"--devices", "0:0,0:1", "--shares", "auto"});
   CHECK(measured.code != 0);
   CHECK_THAT(measured.err, Catch::Contains("--shares: auto is for one process"));
+  const auto sync = train({"--devices", "0:0+0:1,0:1", "--sync-batch-norm"});
+  CHECK(sync.code != 0);
+  CHECK_THAT(sync.err, Catch::Contains("sync_batch_norm with several devices in one rank of several"));
+}
+
+TEST_CASE("clnet-train: batch norm of whole batches over several devices") {
+  const Folder data, folder;
+  write_idx_dataset(data.path(), 64, 16);
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--data", data.path(), "--model", "resnet20", "--batch-size", "16", "--steps", "3", "--optimizer",
+                               "sgd", "--schedule", "constant", "--log", "log.jsonl"});
+    return clnet_train(folder.path(), more, {"POCL_DEVICES=pthread basic", "POCL_MAX_PTHREAD_COUNT=1"});
+  };
+  const auto losses = [&](const std::vector<std::string>& more) {
+    const auto outcome = train(more);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    std::vector<double> all;
+    for (const auto& line : log_without_times(folder / "log.jsonl")) {
+      const auto object = nlohmann::json::parse(line);
+      if (object.contains("step") && object.contains("loss")) all.push_back(object["loss"]);
+    }
+    REQUIRE(all.size() == 3);
+    return all;
+  };
+  const auto alone = losses({"--device", "0:0"}), together = losses({"--devices", "0:0,0:1", "--sync-batch-norm"}),
+             apart = losses({"--devices", "0:0,0:1"});
+  for (std::size_t i = 0; i < 3; ++i) CHECK(together[i] == Approx(alone[i]).epsilon(1e-3));
+  CHECK(std::fabs(apart[0] - alone[0]) > 1e-2 * alone[0]);
+  const auto twice = train({"--devices", "0:0,0:0", "--sync-batch-norm"});
+  CHECK(twice.code == 1);
+  CHECK_THAT(twice.err, Catch::StartsWith("clnet-train: Replicas: the device ") &&
+                            Catch::EndsWith(" is given twice; with sync_batch_norm it would wait for itself\n"));
 }

@@ -9,6 +9,7 @@
 #include "lib/graph/slot_scope.h"
 #include "lib/nn/replica_slots.h"
 #include "tests/onnx/builder.h"
+#include "tests/support/second_device.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -95,4 +96,33 @@ TEST_CASE("a replica of a network from a file keeps statistics of its own, in tr
   CHECK(of_other != of_one);
   CHECK(result() == of_model);
   CHECK(in(one, result) == of_one);
+}
+
+TEST_CASE("statistics of a network from a file are those of the whole batch with sync_batch_norm") {
+  const Tensor x = rows_of_numbers();
+  const auto step = [](nn::Module& of, const data::Batch& batch) -> train::Step { return mean(square(of(batch.images))); };
+  const auto part = [&](std::int64_t first, std::int64_t count) {
+    data::Batch batch{narrow(x, 0, first, count).detach(), zeros({count}).detach()};
+    batch.rows = {first, count, 8};
+    return batch;
+  };
+  const auto trained = [&](bool over_two) {
+    manual_seed(3);
+    auto model = dropping(true);
+    model.train();
+    optim::SGD sgd(model, 0.1);
+    if (over_two) {
+      parallel::Replicas replicas(model, {Device::current(), second_device()}, {.sync_batch_norm = true});
+      (void)replicas.step(sgd, {part(0, 5), part(5, 3)}, step);
+    } else {
+      sgd.step(step(model, part(0, 8)).loss);
+    }
+    std::vector<double> all;
+    for (const auto& [name, tensor] : model.state_dict())
+      for (const auto value : tensor.to_vector<double>()) all.push_back(value);
+    return all;
+  };
+  const auto alone = trained(false), together = trained(true);
+  REQUIRE(together.size() == alone.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) CHECK(together[i] == Approx(alone[i]).margin(1e-5));
 }

@@ -85,6 +85,8 @@ THREAD_LOCALS = {
     "lib/graph/random_stream.cpp": "the random numbers of a replica",
     "lib/graph/slot_scope.cpp": "the slots of a replica in place of its model's",
     "lib/nn/here.cpp": "calls of modules; clones, summaries and features that are being made",
+    "lib/nn/shared_statistics.cpp": "who adds the statistics of batch norm",
+    "lib/parallel/meeting.cpp": "the meeting that a lane's part of a step takes part in",
     "lib/cl/compile_watch.cpp": "who is told of compiling",
     "lib/cl/device.cpp": "DeviceScope",
     "lib/cl/lane_device.cpp": "the device of a lane's thread",
