@@ -102,7 +102,8 @@ TEST_CASE("statistics of a network from a file are those of the whole batch with
   const Tensor x = rows_of_numbers();
   const auto step = [](nn::Module& of, const data::Batch& batch) -> train::Step { return mean(square(of(batch.images))); };
   const auto part = [&](std::int64_t first, std::int64_t count) {
-    data::Batch batch{narrow(x, 0, first, count).detach(), zeros({count}).detach()};
+    // Of the host, for any device.
+    data::Batch batch{Tensor::from(narrow(x, 0, first, count).to_vector<float>(), {count, 3}), Tensor::from({0})};
     batch.rows = {first, count, 8};
     return batch;
   };
