@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/base/leave_scope.h"
+#include "lib/exec/options/options.h"
 
 namespace clnet::parallel {
 
@@ -53,18 +54,26 @@ void Meeting::end() {
   changed_.notify_all();
 }
 
-Attendance::Attendance(Meeting& meeting, std::size_t member)
-    : meeting_(meeting), member_(member), outer_(std::exchange(innermost_attendance, this)) {}
+Attendance::Attendance(std::size_t member, Meeting* meeting, GradientSums* gradients)
+    : member_(member),
+      meeting_(meeting),
+      gradients_(gradients),
+      detects_(exec::Options::now().anomaly.has_value()),
+      outer_(std::exchange(innermost_attendance, this)) {}
 
 Attendance::~Attendance() {
   leave_scope(innermost_attendance, this, &Attendance::outer_);
-  meeting_.end();
+  if (meeting_) meeting_->end();
 }
 
 void Attendance::add_up(std::int64_t which, std::span<float> numbers) {
+  aside([&] { meeting_->add_up(member_, which, numbers); });
+}
+
+void Attendance::aside(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
-  meeting_.add_up(member_, which, numbers);
-  waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  work();
+  seconds_aside_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 Attendance* Attendance::now() { return innermost_attendance; }

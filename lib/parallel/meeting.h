@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <string>
@@ -54,24 +55,36 @@ class Meeting {
   bool ended_ = false;
 };
 
-/// This thread is a member while it lives. Then the meeting ends: a member that still waits for it would wait forever.
+class GradientSums;
+
+/// This thread computes a part of a step while it lives. Then the meeting ends: a member that still waits for this one would wait
+/// forever.
 class Attendance {
  public:
-  Attendance(Meeting& meeting, std::size_t member);
+  /// `meeting`: where the parts wait for one another, `gradients`: who takes the part's gradients; each may be null.
+  Attendance(std::size_t member, Meeting* meeting, GradientSums* gradients = nullptr);
   ~Attendance();
   Attendance(const Attendance&) = delete;
   Attendance& operator=(const Attendance&) = delete;
 
   /// This thread's innermost one, or null.
   static Attendance* now();
+  std::size_t member() const { return member_; }
+  /// Whether DetectAnomaly was on where the part began.
+  bool detects() const { return detects_; }
+  GradientSums* gradients() const { return gradients_; }
+  Meeting* meeting() const { return meeting_; }
   void add_up(std::int64_t which, std::span<float> numbers);
-  /// The seconds in which this thread had its numbers, and others had not.
-  double waited() const { return waited_; }
+  /// Does what takes no time of the part's own, as waiting for others.
+  void aside(const std::function<void()>& work);
+  double seconds_aside() const { return seconds_aside_; }
 
  private:
-  Meeting& meeting_;
   const std::size_t member_;
-  double waited_ = 0;
+  Meeting* meeting_;
+  GradientSums* gradients_;
+  const bool detects_;
+  double seconds_aside_ = 0;
   Attendance* outer_;
 };
 

@@ -68,7 +68,7 @@ class PartSums::SumOp : public Op {
     }
     call.call = [which = which_, values = std::move(values)](exec::HostContext& context) {
       auto* attendance = Attendance::now();
-      if (!attendance)
+      if (!attendance || !attendance->meeting())
         throw Error(
             "sum_over_devices: batch norm over several devices has values only while all of them compute a step; the step "
             "function may only build graph");

@@ -16,6 +16,7 @@
 #include "lib/graph/slot_scope.h"
 #include "lib/nn/reached.h"
 #include "lib/nn/shared_statistics.h"
+#include "lib/parallel/gradient_sums.h"
 #include "lib/parallel/meeting.h"
 #include "lib/parallel/part_sums.h"
 
@@ -26,7 +27,8 @@ namespace {
 /// A part as graph.
 struct PartGraph {
   std::vector<bool> reached;  ///< by parameter: it has a gradient
-  std::vector<Tensor> all;    ///< the gradients, the loss, its count if there is one, and what is computed along
+  std::vector<Shape> shapes;  ///< of these
+  std::vector<Tensor> all;    ///< what gives the gradients, the loss, its count if there is one, and what is computed along
   bool has_count = false;
   double scale = 1;      ///< of the gradients
   bool weighed = false;  ///< the gradients are those of the part's share of the mean
@@ -45,7 +47,12 @@ PartGraph graph_of(const PartStep& part, const nn::NamedParameters& parameters, 
   const auto& step = part.step;
   if (!step.loss.defined() || step.loss.numel() != 1) throw Error("Replicas: the step function gave no loss of one element");
   const auto leaves = nn::reached_leaves("Replicas", step.loss, parameters);
-  PartGraph graph{.reached = {}, .all = {}, .has_count = step.count.defined(), .scale = loss_scale, .weighed = weight.defined()};
+  PartGraph graph{.reached = {},
+                  .shapes = {},
+                  .all = {},
+                  .has_count = step.count.defined(),
+                  .scale = loss_scale,
+                  .weighed = weight.defined()};
   std::vector<Tensor> reached;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const bool moves = !parameters[i].second.frozen();
@@ -53,71 +60,53 @@ PartGraph graph_of(const PartStep& part, const nn::NamedParameters& parameters, 
       throw Error(fmt::format("Replicas: the loss does not depend on {}; freeze it, or leave it out of the optimizer",
                               parameters[i].first));
     graph.reached.push_back(moves && leaves[i].defined());
-    if (graph.reached.back()) reached.push_back(leaves[i]);
+    if (!graph.reached.back()) continue;
+    reached.push_back(leaves[i]);
+    graph.shapes.push_back(leaves[i].shape());
   }
+  std::vector<Tensor> gradients;
   if (loss_scale == 1 && !graph.weighed) {
-    graph.all = clnet::gradients(step.loss, reached);
+    gradients = clnet::gradients(step.loss, reached);
   } else {
     const Tensor wide = reshape(cast(step.loss, Dtype::f32), {});
     const Tensor start = graph.weighed ? weight * loss_scale : Tensor::scalar(loss_scale);
-    graph.all = clnet::gradients(std::span(&wide, 1), std::span(&start, 1), reached);
+    gradients = clnet::gradients(std::span(&wide, 1), std::span(&start, 1), reached);
   }
+  graph.all.push_back(GradientSums::given(std::move(gradients), graph.weighed ? Tensor{} : step.count));
   graph.all.push_back(step.loss);
   if (step.count.defined()) graph.all.push_back(step.count);
   graph.all.insert(graph.all.end(), part.more.begin(), part.more.end());
   return graph;
 }
 
-/// What a device has computed: means over its samples.
+/// What a device has computed: the mean over its samples.
 struct Part {
   double loss = 0, count = 0, seconds = 0;
-  double scale = 1;                           ///< of the gradients
-  bool weighed = false;                       ///< as PartGraph's
-  std::vector<bool> reached;                  ///< by parameter: it has a gradient
-  std::vector<std::vector<float>> gradients;  ///< by parameter
 };
 
-/// Evaluates the graph and reads what it gives. Nothing of it is left when this returns: the optimizer overwrites parameters that
-/// no graph holds.
+/// Evaluates the graph, which gives the gradients, and reads what it gives beside. Nothing of it is left when this returns: the
+/// optimizer overwrites parameters that no graph holds.
 Part computed_part(PartGraph graph, std::int64_t rows) {
   const auto begin = std::chrono::steady_clock::now();
   eval(graph.all);
-  Part part{.scale = graph.scale, .weighed = graph.weighed, .reached = graph.reached, .gradients = {}};
-  std::size_t next = 0;
-  for (const bool has_gradient : graph.reached) {
-    auto& values = part.gradients.emplace_back();
-    if (has_gradient) values = graph.all[next++].to_vector<float>();
-  }
-  part.loss = graph.all[next++].item<double>();
-  part.count = graph.has_count ? graph.all[next].item<double>() : static_cast<double>(rows);
+  Part part{.loss = graph.all[1].item<double>()};
+  part.count = graph.has_count ? graph.all[2].item<double>() : static_cast<double>(rows);
   part.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (const auto* attendance = Attendance::now()) part.seconds -= attendance->waited();
+  part.seconds -= Attendance::now()->seconds_aside();
   return part;
 }
 
-WholeBatch added(const std::vector<Part>& parts, const nn::NamedParameters& parameters, double factor) {
+double count_of(const std::vector<Part>& parts) {
   double all = 0;
   for (const auto& part : parts) all += part.count;
-  const auto weight = [all](const Part& part) { return all > 0 ? part.count / all : 0; };
-  WholeBatch whole{.count = all, .gradients = {}, .random = {}, .seconds = {}};
-  std::vector<double> factors;
-  for (const auto& part : parts) {
-    if (part.reached != parts[0].reached) throw Error("Replicas: the loss depends on some parameters in some parts only");
-    whole.loss += part.loss * weight(part);
-    factors.push_back((part.weighed ? 1 : weight(part)) * factor / part.scale);
-  }
-  whole.gradients.resize(parameters.size());
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    if (!parts[0].reached[k]) continue;
-    std::vector<float> sum(parts[0].gradients[k].size());
-    for (std::size_t j = 0; j < sum.size(); ++j) {
-      double exact = 0;
-      for (std::size_t i = 0; i < parts.size(); ++i) exact += double{parts[i].gradients[k][j]} * factors[i];
-      sum[j] = static_cast<float>(exact);
-    }
-    whole.gradients[k] = Tensor::from(sum, parameters[k].second.shape());
-  }
-  return whole;
+  return all;
+}
+
+double loss_of(const std::vector<Part>& parts) {
+  const double all = count_of(parts);
+  double loss = 0;
+  for (const auto& part : parts) loss += all > 0 ? part.loss * (part.count / all) : 0;
+  return loss;
 }
 
 /// Parts that are being computed. What they change is the caller's, so all have ended when this ends, also by an exception.
@@ -239,6 +228,8 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
   const auto with_rows = std::count_if(parts.begin(), parts.end(), [](const data::Batch& part) { return part.rows.count > 0; });
   std::optional<Meeting> meeting;
   if (sync_batch_norm_ && with_rows > 1) meeting.emplace(static_cast<std::size_t>(with_rows));
+  std::optional<GradientSums> gradients;
+  std::vector<bool> reached;
   std::vector<nn::Parameter> shared_buffers;
   Running running(meeting ? &*meeting : nullptr);
   for (std::size_t i = 0; i < count; ++i) {
@@ -266,17 +257,29 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
       throw Error("Replicas: the step function draws other random tensors for each part");
     end = stream.position();
     const auto member = running.devices().size();
+    if (!gradients) {
+      reached = graph.reached;
+      gradients.emplace(graph.shapes, GradientSums::Options{static_cast<std::size_t>(with_rows), graph.weighed, options.factor});
+    }
+    if (graph.reached != reached) throw Error("Replicas: the loss depends on some parameters in some parts only");
+    gradients->begin(member, graph.scale, static_cast<double>(rows.count));
     running.add(i, (*lanes_)[lane_of_[i]].run([&, i, member, rows = rows.count, graph = std::move(graph)]() mutable {
       const auto own_slots = slots_of(i);
-      std::optional<Attendance> attendance;
-      if (meeting) attendance.emplace(*meeting, member);
+      const Attendance attendance(member, meeting ? &*meeting : nullptr, &*gradients);
       return computed_part(std::move(graph), rows);
     }));
   }
   const auto computed = running.results();
   for (std::size_t i = 0; i < count; ++i)
     if (parts[i].rows.count == 0) hand_on(shared_buffers, running.devices()[0], i);
-  auto result = added(computed, parameters, options.factor);
+  WholeBatch result;
+  result.loss = loss_of(computed);
+  result.count = count_of(computed);
+  result.gradients.resize(parameters.size());
+  for (std::size_t k = 0; const auto& sum : gradients->sums()) {
+    while (!reached[k]) ++k;
+    result.gradients[k++] = sum;
+  }
   result.seconds.resize(count);
   for (std::size_t i = 0; i < computed.size(); ++i) result.seconds[running.devices()[i]] = computed[i].seconds;
   result.random = *end;

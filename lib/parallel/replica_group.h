@@ -63,8 +63,8 @@ struct WholeBatch {
   std::vector<Tensor>
       gradients;          ///< by parameter, f32 in the host's memory; undefined for frozen ones and those that were missed
   RandomPosition random;  ///< behind the batch
-  /// By device: from its first command to the last gradient on the host, less what it waited for other devices; 0 where it had
-  /// no samples.
+  /// By device: from its first command to the last gradient on the host, less what it waited for others and added for all; 0
+  /// where it had no samples.
   std::vector<double> seconds;
 };
 

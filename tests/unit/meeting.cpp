@@ -16,7 +16,7 @@ using Numbers = std::vector<float>;
 /// What a member's thread has added up in so many sums, or what it throws.
 std::future<Numbers> member_of(Meeting& meeting, std::size_t member, std::vector<Numbers> rounds, bool sleeps = false) {
   return std::async(std::launch::async, [&meeting, member, rounds = std::move(rounds), sleeps]() mutable {
-    Attendance attendance(meeting, member);
+    Attendance attendance(member, &meeting);
     Numbers sums;
     std::mt19937 random(static_cast<unsigned>(member) + 7);
     for (std::size_t k = 0; k < rounds.size(); ++k) {
