@@ -328,7 +328,8 @@ int run(const TrainOptions& o) {
                   epochs, epochs == 1 ? "epoch" : "epochs", devices_text(o, devices)));
   if (ranks.size() > 1) say(fmt::format("{} ranks, each with its share of every batch", ranks.size()));
 
-  if (classifier && !classifier->note().empty()) say(classifier->note());
+  if (classifier)
+    for (const auto& note : classifier->notes(o)) say(note);
 
   const auto start = std::chrono::steady_clock::now();
   Trace trace(device, writes ? o.trace : "");
