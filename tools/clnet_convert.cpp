@@ -148,7 +148,8 @@ void write(const Options& options, const Weights& weights) {
                     : fmt::format("{}: --into writes an ONNX file, whose name ends in .onnx", options.out));
   if (!format) {
     const auto result = clnet::onnx::replace_initializers(options.into, weights.arrays, options.out);
-    fmt::print("{}: replaced {} initializers, kept {}\n", options.out, result.replaced, result.kept);
+    fmt::print("{}: replaced {} initializers, kept {}{}\n", options.out, result.replaced, result.kept,
+               result.beside.empty() ? "" : fmt::format("; the data are in {} beside it", result.beside));
     if (!result.unknown.empty())
       fmt::print("left out {} tensors that the model has no initializer for: {}{}\n", result.unknown.size(),
                  fmt::join(result.unknown.begin(),

@@ -20,7 +20,7 @@
 #include "tools/help.h"
 #include "tools/image_notes.h"
 #include "tools/onnx_cases.h"
-#include "tools/onnx_extent.h"
+#include "tools/onnx_image.h"
 #include "tools/options_fault.h"
 #include "tools/output.h"
 #include "tools/run_profile.h"
@@ -35,12 +35,12 @@ using clnet::onnx::Value;
 struct Options {
   std::string model;
   std::vector<std::string> inputs, check;
-  std::string output_dir, format = "pb", device, labels, layout = "nchw", trace;
+  std::string output_dir, format = "pb", device, labels, layout, trace;
   bool info = false, f64_as_f32 = false, no_passes = false, profile = false;
   double rtol = 1e-3, atol = 1e-5, timeout = 0;
   std::int64_t repeat = 1;
   std::optional<std::int64_t> top;
-  std::vector<double> mean, std;
+  std::vector<float> mean, std;
   std::vector<std::int64_t> size;
   std::optional<bool> crop;
 };
@@ -90,7 +90,10 @@ std::string text_of(const clnet::onnx::ValueInfo& value) {
                      value.optional ? ", optional" : "");
 }
 
-int show(Model& model) {
+int show(Model& model, const Options& options) {
+  // A loop may have no end.
+  constexpr double most_seconds = 10;
+  limit(model, options.timeout > 0 ? options.timeout : most_seconds);
   fmt::print("format version {}, written by {}\n", model.ir_version(), model.producer().empty() ? "?" : model.producer());
   for (const auto& [domain, version] : model.opsets())
     fmt::print("operator set {} {}\n", domain.empty() ? "ai.onnx" : domain, version);
@@ -100,9 +103,10 @@ int show(Model& model) {
   for (const auto& [name, buffer] : model.buffers()) buffers += buffer.shape().numel();
   fmt::print("{} parameters, {} elements of buffers\n", model.parameter_count(), buffers);
   const auto products = model.missing_operators().empty() ? model.multiply_adds() : std::nullopt;
+  if (interrupted) throw Interrupted("interrupted");
   fmt::print("{} multiply-adds in convolutions, products, attention and recurrence{}\n",
              products ? fmt::format("{:.0f}", *products) : std::string("unknown"),
-             products ? "" : ": extents are open, data decide, or there is no device");
+             products ? "" : ": extents are open, data decide, it takes too long, or there is no device");
   for (const auto& [name, count] : model.operators()) fmt::print("{:6} {}\n", count, name);
   for (const auto& missing : model.missing_operators())
     fmt::print("unsupported: {} of set {}, node {}\n", missing.operation, missing.opset, missing.node);
@@ -112,7 +116,7 @@ int show(Model& model) {
 
 /// How images are normalized and cut: as the options say, else as the file does.
 struct Treatment {
-  std::vector<double> mean, std;
+  std::vector<float> mean, std;
   bool crop;
 };
 
@@ -120,27 +124,21 @@ Treatment treatment_of(const Model& model, const Options& options) {
   const auto notes = clnet::tools::image_notes(model, options.model);
   Treatment out{options.mean, options.std, options.crop.value_or(notes.crop)};
   if (!options.mean.empty() || !options.std.empty()) return out;
-  out.mean.assign(notes.mean.begin(), notes.mean.end());
-  out.std.assign(notes.std.begin(), notes.std.end());
+  out.mean = notes.mean;
+  out.std = notes.std;
   return out;
 }
 
-/// An image as the network's input: f32 from 0 to 1, resized to --size or the input's own extents, then normalized.
-Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, const Treatment& treatment,
+/// An image as the network's input: resized to --size or the input's own extents, and normalized.
+Value image_value(const std::string& path, const clnet::onnx::ValueInfo& input, const Treatment& treatment,
                   const Options& options) {
-  if (input.extents.size() != 4)
-    throw Error(
-        fmt::format("{}: an image for input {}, which has {} dimensions instead of 4", path, input.name, input.extents.size()));
-  const bool channels_last = options.layout == "nhwc";
-  const auto extent = [&](std::size_t dim) -> std::int64_t {
-    constexpr std::int64_t most = 999'999'999;  // more counts as open
-    const auto number = clnet::tools::number_of(input.extents[dim]);
-    return number <= most ? number : 0;
-  };
-  const auto channels = extent(channels_last ? 3 : 1);
-  if (channels != 0 && channels != 1 && channels != 3)
-    throw Error(fmt::format("{}: an image for input {}, which has {} channels", path, input.name, channels));
-  auto height = extent(channels_last ? 1 : 2), width = extent(channels_last ? 2 : 3);
+  using Layout = clnet::tools::ImageInput::Layout;
+  clnet::tools::ImageInput as(input, path);
+  if (!options.layout.empty() && input.extents.size() == 4) as.choose(options.layout == "nhwc" ? Layout::pixels : Layout::planes);
+  const auto channels = as.image[0];
+  auto height = as.image[1], width = as.image[2];
+  if (as.layout == Layout::flat && channels == 0)
+    throw Error(fmt::format("{}: {} takes numbers of no square image", path, as.description()));
   if (!options.size.empty()) {
     height = options.size[0];
     width = options.size.back();
@@ -160,15 +158,9 @@ Value image_input(const std::string& path, const clnet::onnx::ValueInfo& input, 
   }
   clnet::Tensor x = clnet::cast(image.tensor(), clnet::Dtype::f32) / 255.0;
   const auto top = (x.size(1) - height) / 2, left = (x.size(2) - width) / 2;
-  x = clnet::slice(clnet::slice(x, 1, top, top + height), 2, left, left + width);
-  const auto by_channel = [&](const std::vector<double>& values, std::string_view name) {
-    if (values.size() != 1 && values.size() != static_cast<std::size_t>(x.size(0)))
-      throw Error(fmt::format("{}: the {} has {} numbers for {} channels", path, name, values.size(), x.size(0)));
-    return clnet::reshape(clnet::Tensor::from(values), {static_cast<std::int64_t>(values.size()), 1, 1});
-  };
-  if (!treatment.mean.empty()) x = x - by_channel(treatment.mean, "mean");
-  if (!treatment.std.empty()) x = x / by_channel(treatment.std, "std");
-  return Value(clnet::unsqueeze(channels_last ? clnet::permute(x, {1, 2, 0}) : x, 0));
+  x = clnet::unsqueeze(clnet::slice(clnet::slice(x, 1, top, top + height), 2, left, left + width), 0);
+  if (!as.takes_bytes()) x = clnet::tools::normalized(x, treatment.mean, treatment.std, path);
+  return Value(as.of(x));
 }
 
 /// Inputs in the network's order from [NAME=]FILE...; files without a name are of the inputs without a value, in order.
@@ -197,7 +189,7 @@ std::vector<Value> read_inputs(const Model& model, const Options& options) {
       values[at] =
           Value(clnet::io::load_npy(file, input.type == "double" && !options.f64_as_f32 ? clnet::Dtype::f64 : clnet::Dtype::f32));
     else
-      values[at] = image_input(file, input, treatment_of(model, options), options);
+      values[at] = image_value(file, input, treatment_of(model, options), options);
   }
   return values;
 }
@@ -381,14 +373,16 @@ int main(int argc, char** argv) {
   auto* crop =
       app.add_flag("--crop", crops, "cuts the middle out of images, instead of stretching them; default: as the network says");
   app.add_flag("--no-crop", stretches, "stretches them, whatever the network says")->excludes(crop);
-  app.add_option("--layout", options.layout, "of images: nchw (default) or nhwc")->check(CLI::IsMember({"nchw", "nhwc"}));
+  app.add_option("--layout", options.layout, "of images: nchw or nhwc; default: where the input has 1 or 3 channels")
+      ->check(CLI::IsMember({"nchw", "nhwc"}));
   app.add_option(
          "--check", options.check,
          "runs cases in the layout of ONNX's tests, each a folder with model.onnx and test_data_set_*, or folders of such")
       ->type_name("DIR...");
   app.add_option("--rtol", options.rtol, "relative tolerance of --check (1e-3)");
   app.add_option("--atol", options.atol, "absolute tolerance of --check (1e-5)");
-  app.add_option("--timeout", options.timeout, "seconds for one run; 0: no limit")->check(CLI::NonNegativeNumber);
+  app.add_option("--timeout", options.timeout, "seconds for one run, and of --info 10; 0: no limit")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--f64-as-f32", options.f64_as_f32, "computes in f32 what the file has in double");
   app.add_flag("--no-passes", options.no_passes, "computes each node as the file has it, without fusing patterns");
   app.add_flag("--profile", options.profile, "prints the time by kernel and by node, of all runs of --repeat but two before");
@@ -413,7 +407,7 @@ int main(int argc, char** argv) {
     if (!options.device.empty()) scope.emplace(clnet::Device::find(options.device));
     if (!options.check.empty()) return check(options);
     auto model = clnet::onnx::load(options.model, {.f64_as_f32 = options.f64_as_f32, .passes = !options.no_passes});
-    return options.info ? show(model) : run(model, options);
+    return options.info ? show(model, options) : run(model, options);
   } catch (const Interrupted&) {
     fmt::print(stderr, "clnet-run: interrupted\n");
     return 130;

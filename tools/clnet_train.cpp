@@ -340,7 +340,8 @@ int run(const TrainOptions& o) {
                   epochs, epochs == 1 ? "epoch" : "epochs", devices_text(o, devices, ranks)));
   if (ranks.size() > 1) say(ranks_text(o, ranks));
 
-  if (classifier && !classifier->note().empty()) say(classifier->note());
+  if (classifier)
+    for (const auto& note : classifier->notes(o)) say(note);
 
   const auto start = std::chrono::steady_clock::now();
   Trace trace(device, writes ? o.trace : "");

@@ -102,6 +102,20 @@ void measure(const data::Images& images, data::ImageOptions& options) {
   }
 }
 
+/// All channels get the mean and deviation of their values together.
+void join_channels(std::vector<float>& mean, std::vector<float>& deviation) {
+  const auto channels = static_cast<double>(mean.size());
+  double sum = 0, squares = 0;
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    const auto m = static_cast<double>(mean[c]), d = static_cast<double>(deviation[c]);
+    sum += m;
+    squares += m * m + d * d;
+  }
+  const double all = sum / channels;
+  std::fill(mean.begin(), mean.end(), static_cast<float>(all));
+  std::fill(deviation.begin(), deviation.end(), static_cast<float>(std::sqrt(squares / channels - all * all)));
+}
+
 TrainData of_images(const TrainOptions& o, const Shape& image) {
   const fs::path folder = o.data;
   data::ImageOptions options{.height = *o.image_size, .width = *o.image_size};
@@ -162,6 +176,8 @@ TrainData load_data(const TrainOptions& o, const Shape& image) {
                                 to_string(test.sample_shape)));
   if (o.normalize == "mean-std") {
     data::compute_normalization(train, train.mean, train.std);
+    // A network of grey images makes colours grey afterwards: that is a grey image by one mean and deviation.
+    if (image[0] == 1) join_channels(train.mean, train.std);
     test.mean = train.mean;
     test.std = train.std;
   }

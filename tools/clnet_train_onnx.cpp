@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -12,12 +11,9 @@
 #include "clnet/error.h"
 #include "clnet/models.h"
 #include "clnet/ops.h"
-#include "tools/onnx_extent.h"
 
 namespace clnet::tools {
 namespace {
-
-constexpr std::int64_t largest_side = 65536;
 
 /// With the softmax of the file, or without for the loss.
 onnx::Model loaded(const TrainOptions& o, bool logits = true) {
@@ -37,78 +33,52 @@ Tensor grey_of(const Tensor& x) {
   return 0.299 * channel(0) + 0.587 * channel(1) + 0.114 * channel(2);
 }
 
-}  // namespace
+/// The only input without a value in the file.
+const onnx::ValueInfo& image_input(const onnx::Model& network, const std::string& file) {
+  const onnx::ValueInfo* found = nullptr;
+  std::size_t needed = 0;
+  for (const auto& input : network.inputs())
+    if (!input.optional && ++needed == 1) found = &input;
+  if (needed != 1) throw Error(fmt::format("{}: has {} inputs, where a classifier of images has one", file, needed));
+  return *found;
+}
 
-OnnxClassifier::OnnxClassifier(const TrainOptions& o) : file_(o.file), network_(loaded(o)) {
-  const auto& missing = network_.missing_operators();
+/// Throws Error where the file has operators that are missing, and where there is nothing to train.
+onnx::Model trainable(const TrainOptions& o) {
+  auto network = loaded(o);
+  const auto& missing = network.missing_operators();
   if (!missing.empty()) {
     std::vector<std::string> names;
     for (const auto& each : missing) names.push_back(fmt::format("{} of set {}", each.operation, each.opset));
-    throw Unsupported(fmt::format("{}: clnet lacks {} that it needs: {}", file_, names.size() == 1 ? "an operator" : "operators",
+    throw Unsupported(fmt::format("{}: clnet lacks {} that it needs: {}", o.file, names.size() == 1 ? "an operator" : "operators",
                                   fmt::join(names, ", ")));
   }
-  if (network_.parameters().empty()) throw Error(fmt::format("{}: has no parameters, so there is nothing to train", file_));
+  if (network.parameters().empty()) throw Error(fmt::format("{}: has no parameters, so there is nothing to train", o.file));
+  return network;
+}
+
+}  // namespace
+
+OnnxClassifier::OnnxClassifier(const TrainOptions& o)
+    : file_(o.file), network_(trainable(o)), input_(image_input(network_, file_), file_), image_(input_.image) {
   add("network", network_);
-  read_input(o);
+  if (input_.takes_bytes() && o.normalize != "none")
+    throw Error(fmt::format("{}: {} takes pixels as they are, without --normalize {}", file_, input_.description(), o.normalize));
+  if (o.chosen_image_size && ((image_[1] && image_[1] != *o.image_size) || (image_[2] && image_[2] != *o.image_size)))
+    throw Error(fmt::format("--image-size: {} takes images of {} x {}", o.model, image_[1], image_[2]));
+  if (!input_.takes_bytes()) said_ = image_notes(network_, file_);
+  normalizes_ = !o.chosen_normalize && !(said_.mean.empty() && said_.std.empty());
   train();
 }
 
-void OnnxClassifier::read_input(const TrainOptions& o) {
-  std::size_t needed = 0;
-  for (std::size_t i = 0; i < network_.inputs().size(); ++i)
-    if (!network_.inputs()[i].optional && ++needed == 1) input_ = i;
-  if (needed != 1) throw Error(fmt::format("{}: has {} inputs, where a classifier of images has one", file_, needed));
-  const auto& input = network_.inputs()[input_];
-  const auto described = [&] {
-    return fmt::format("input {} of {} [{}]", input.name, input.type, fmt::join(input.extents, ", "));
-  };
-  if (input.is_sequence || (input.type != "float" && input.type != "float16" && input.type != "double" && input.type != "uint8"))
-    throw Error(fmt::format("{}: {} is no image", file_, described()));
-  if (input.type == "uint8" && o.normalize != "none")
-    throw Error(fmt::format("{}: {} takes pixels as they are, without --normalize {}", file_, described(), o.normalize));
-  if (!input.is_known_rank) return;
-  std::vector<std::int64_t> extents;
-  for (const auto& extent : input.extents) extents.push_back(number_of(extent));
-  for (const auto extent : extents)
-    if (extents.size() > 2 && extent > largest_side) throw Error(fmt::format("{}: {} is too large", file_, described()));
-  const auto is_channels = [&](std::size_t d) { return extents[d] == 1 || extents[d] == 3; };
-  switch (extents.size()) {
-    case 4:
-      if (!is_channels(1) && is_channels(3)) {
-        layout_ = Layout::pixels;
-        image_ = {extents[3], extents[1], extents[2]};
-      } else if (is_channels(1) || extents[1] == 0) {
-        image_ = {extents[1], extents[2], extents[3]};
-      } else {
-        throw Error(fmt::format("{}: {} has neither 1 nor 3 channels", file_, described()));
-      }
-      break;
-    case 3:
-      layout_ = Layout::grey;
-      image_ = {1, extents[1], extents[2]};
-      break;
-    case 2:
-      layout_ = Layout::flat;
-      numbers_ = extents[1];
-      // Of image files, which have any size; other data may have this many numbers in another shape.
-      for (const std::int64_t channels : {3, 1}) {
-        const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(numbers_ / channels))));
-        if (numbers_ > 0 && side <= largest_side && channels * side * side == numbers_) image_ = {channels, side, side};
-      }
-      break;
-    default: throw Error(fmt::format("{}: {} is no batch of images", file_, described()));
-  }
-  if (o.chosen_image_size && ((image_[1] && image_[1] != *o.image_size) || (image_[2] && image_[2] != *o.image_size)))
-    throw Error(fmt::format("--image-size: {} takes images of {} x {}", o.model, image_[1], image_[2]));
-}
-
 void OnnxClassifier::expect(const Shape& sample, std::int64_t classes) {
-  if (layout_ == Layout::flat && (numbers_ == 0 || sample.numel() == numbers_)) {
+  const bool is_flat = input_.layout == ImageInput::Layout::flat;
+  if (is_flat && (input_.numbers == 0 || sample.numel() == input_.numbers)) {
     image_ = sample;
   } else {
-    if (layout_ == Layout::flat && image_[0] == 0)
-      throw Error(fmt::format("{}: takes {} numbers, which no square image has, and the data's images are {}", file_, numbers_,
-                              to_string(sample)));
+    if (is_flat && image_[0] == 0)
+      throw Error(fmt::format("{}: takes {} numbers, which no square image has, and the data's images are {}", file_,
+                              input_.numbers, to_string(sample)));
     image_ = {image_[0] ? image_[0] : sample[0], image_[1] ? image_[1] : sample[1], image_[2] ? image_[2] : sample[2]};
   }
   if (sample[0] != 1 && sample[0] != 3)
@@ -126,11 +96,17 @@ void OnnxClassifier::expect(const Shape& sample, std::int64_t classes) {
                             scores.size(1), classes, classes));
 }
 
-std::string OnnxClassifier::note() const {
-  const auto& last = network_.last_softmax();
-  if (last.empty()) return {};
-  return fmt::format("{} ends in {}: the loss is cross-entropy of the values before it",
-                     std::filesystem::path(file_).filename().string(), last);
+std::vector<std::string> OnnxClassifier::notes(const TrainOptions& o) const {
+  const auto name = std::filesystem::path(file_).filename().string();
+  std::vector<std::string> lines;
+  if (const auto& last = network_.last_softmax(); !last.empty())
+    lines.push_back(fmt::format("{} ends in {}: the loss is cross-entropy of the values before it", name, last));
+  if (said_.mean.empty() && said_.std.empty()) return lines;
+  const auto values = fmt::format("mean {}, std {}", said_.mean.empty() ? "0" : fmt::format("{}", fmt::join(said_.mean, ",")),
+                                  said_.std.empty() ? "1" : fmt::format("{}", fmt::join(said_.std, ",")));
+  lines.push_back(normalizes_ ? fmt::format("{} says how images are normalized: {}; --normalize changes that", name, values)
+                              : fmt::format("--normalize {} goes before what {} says: {}", o.normalize, name, values));
+  return lines;
 }
 
 Tensor OnnxClassifier::forward(const Tensor& images) {
@@ -140,23 +116,8 @@ Tensor OnnxClassifier::forward(const Tensor& images) {
   if (x.size(2) != height || x.size(3) != width)
     x = interpolate(x, {.size = {height, width}, .mode = Interpolation::bilinear, .antialias = true});
   if (x.size(1) == 1 && channels == 3) x = expand(x, {n, channels, height, width});
-  if (layout_ == Layout::pixels) x = permute(x, {0, 2, 3, 1});
-  if (layout_ == Layout::grey) x = reshape(x, {n, height, width});
-  if (layout_ == Layout::flat) x = reshape(x, {n, channels * height * width});
-  return scores_of(x);
-}
-
-Tensor OnnxClassifier::as_input(const Tensor& x) const {
-  const auto& type = network_.inputs()[input_].type;
-  if (type == "float16") return cast(x, Dtype::f16);
-  if (type == "double") return cast(x, Dtype::f64);
-  if (type == "uint8") return cast(round(x * 255.0), Dtype::u8);
-  return x;
-}
-
-Tensor OnnxClassifier::scores_of(const Tensor& x) {
-  const Tensor y = cast(network_(as_input(x)), Dtype::f32);
-  const auto n = x.size(0);
+  if (normalizes_) x = normalized(x, said_.mean, said_.std, "its metadata");
+  const Tensor y = cast(network_(input_.of(x)), Dtype::f32);
   const bool is_row = y.rank() >= 2 && y.size(0) == n && y.numel() == n * std::max(y.size(1), y.size(y.rank() - 1));
   if (!is_row) throw Error(fmt::format("it is no classifier: it makes {} of {} images", to_string(y.shape()), n));
   return reshape(y, {n, y.numel() / n});
@@ -166,20 +127,19 @@ void OnnxClassifier::write(const TrainOptions& o, const TrainData& data) {
   auto whole = loaded(o, false);
   whole.load_state_dict(network_.state_dict());
   constexpr std::int64_t one = 1;
-  Tensor example;
-  switch (layout_) {
-    case Layout::planes: example = zeros({one, image_[0], image_[1], image_[2]}); break;
-    case Layout::pixels: example = zeros({one, image_[1], image_[2], image_[0]}); break;
-    case Layout::grey: example = zeros({one, image_[1], image_[2]}); break;
-    case Layout::flat: example = zeros({one, image_.numel()}); break;
-  }
+  const Tensor example = input_.of(zeros({one, image_[0], image_[1], image_[2]}));
   auto notes = data.notes;
-  // Grey of colours that were normalized apart is no grey image by one mean and deviation.
-  if (image_[0] == 1 && data.sample_shape[0] == 3) notes.mean = notes.std = {};
+  // Of colours that become grey all have the same.
+  if (image_[0] == 1)
+    for (auto* values : {&notes.mean, &notes.std}) values->resize(std::min<std::size_t>(values->size(), 1));
+  if (normalizes_) {
+    notes.mean = said_.mean;
+    notes.std = said_.std;
+  }
   auto metadata = metadata_of(notes);
   // Without names of the data's classes the file's own hold, but not for other classes.
   if (!data.class_names.empty() || o.replace_head) metadata.push_back(metadata_of_labels(data.class_names));
-  onnx::save(whole, {as_input(example)}, o.export_file, {.metadata = std::move(metadata)});
+  onnx::save(whole, {example}, o.export_file, {.metadata = std::move(metadata)});
 }
 
 void export_model(const TrainOptions& o, nn::Module& model, const TrainData& data) {

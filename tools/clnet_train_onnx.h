@@ -9,13 +9,16 @@
 #include "clnet/onnx.h"
 #include "tools/clnet_train_data.h"
 #include "tools/clnet_train_options.h"
+#include "tools/image_notes.h"
+#include "tools/onnx_image.h"
 
 namespace clnet::tools {
 
 /// A classifier from a file: images {n, channels, height, width} from 0 to 1 become scores {n, classes}.
 class OnnxClassifier : public nn::Module {
  public:
-  /// Throws Error where the file has operators that are missing, or where its input cannot be images.
+  /// Images are normalized as the file says, unless the options choose. Throws Error where the file has operators that are
+  /// missing, or where its input cannot be images.
   explicit OnnxClassifier(const TrainOptions& options);
 
   /// The images that it takes, {channels, height, width}; an extent of 0 is open.
@@ -23,8 +26,8 @@ class OnnxClassifier : public nn::Module {
   /// Images of the data have this shape: forward() resizes them. Throws Error where the network cannot take them, or gives
   /// another number of scores than `classes`.
   void expect(const Shape& sample, std::int64_t classes);
-  /// What the log says of its loss; empty: nothing.
-  std::string note() const;
+  /// What the log says of its loss and of its images.
+  std::vector<std::string> notes(const TrainOptions& options) const;
 
   /// Writes the network with its present weights and the file's own last operators.
   void write(const TrainOptions& options, const TrainData& data);
@@ -33,19 +36,12 @@ class OnnxClassifier : public nn::Module {
   onnx::Model& network() { return network_; }
 
  private:
-  enum class Layout : std::uint8_t { planes, pixels, grey, flat };
-
-  void read_input(const TrainOptions& options);
-  /// Pixels from 0 to 1 in the input's dtype.
-  Tensor as_input(const Tensor& x) const;
-  Tensor scores_of(const Tensor& x);
-
   std::string file_;
   onnx::Model network_;
-  std::size_t input_ = 0;  ///< which of the file's inputs takes the images
-  Layout layout_ = Layout::planes;
-  Shape image_{0, 0, 0};
-  std::int64_t numbers_ = 0;  ///< of an image, where the input has no further extents; 0: open
+  ImageInput input_;
+  Shape image_;              ///< {channels, height, width} that it gets
+  ImageNotes said_;          ///< by the file
+  bool normalizes_ = false;  ///< images, as the file says
 };
 
 /// Freezes what --freeze names, but no fresh head. Throws Error where a pattern matches no parameter, and where nothing is left

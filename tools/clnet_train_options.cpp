@@ -129,7 +129,8 @@ void define(CLI::App& app, TrainOptions& o) {
          "for the char- models, whose last tenth is the validation set (default: fashion-mnist)")
       ->check(not_empty());
   option(group, "--normalize", o.normalize, "KIND",
-         "none: pixels from 0 to 1; mean-std: minus the training set's mean, by its deviation, per channel (default: none)")
+         "none: pixels from 0 to 1; mean-std: minus the training set's mean, by its deviation, per channel (default: what the "
+         "metadata of an ONNX file say, else none)")
       ->check(one_of({"none", "mean-std"}));
   option(group, "--image-size", o.image_size, "N",
          "of a folder of image files: pixels of each side (default: what an ONNX file says, else 224 for it and for resnet18, "
@@ -357,6 +358,8 @@ void complete(TrainOptions& o) {
   if (o.batch_size == 0) o.batch_size = models::is_language_model(o.model) ? 32 : 128;
   const bool is_large =
       !o.file.empty() || o.model == "resnet18" || o.model == "resnet50" || o.model == "vgg16" || o.model == "mobilenetv2";
+  o.chosen_normalize = !o.normalize.empty();
+  if (!o.chosen_normalize) o.normalize = "none";
   o.chosen_image_size = o.image_size.has_value();
   if (!o.image_size) o.image_size = is_large ? 224 : 32;
   if (o.save.empty()) o.save = fmt::format("clnet-{}.safetensors", name);

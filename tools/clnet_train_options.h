@@ -11,7 +11,9 @@
 namespace clnet::tools {
 
 struct TrainOptions {
-  std::string data = "fashion-mnist", normalize = "none";
+  std::string data = "fashion-mnist";
+  std::string normalize;          ///< given, after parse()
+  bool chosen_normalize = false;  ///< on the command line
   bool no_shuffle = false, augment = false;
   std::optional<std::int64_t> image_size;  ///< given, after parse()
   bool chosen_image_size = false;          ///< on the command line

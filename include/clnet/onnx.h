@@ -95,7 +95,7 @@ class CLNET_API Model : public nn::Module {
   /// How many nodes there are of each operator, by name.
   std::vector<std::pair<std::string, std::int64_t>> operators() const;
   /// How often convolutions, matrix products, attention and recurrent layers multiply and add in a run. Inputs have the declared
-  /// extents; an open first one counts as 1. Nothing where other extents are open, or the graph depends on data. It does not run.
+  /// extents; an open first one counts as 1. Nothing where others are open, data decide, or set_check() ends it. It does not run.
   std::optional<double> multiply_adds();
 
   /// The first output for the only input that the file has no value of. Throws Error where there are more.
@@ -125,7 +125,7 @@ class CLNET_API Model : public nn::Module {
   std::shared_ptr<Held> held_;
 };
 
-/// Reads a file of operator sets 1 to 27. Throws FileError, with path and reason, for a file that is damaged or no ONNX model.
+/// Reads a file of operator sets 1 to 28. Throws FileError, with path and reason, for a file that is damaged or no ONNX model.
 CLNET_API Model load(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// Reads a TensorProto or a SequenceProto from a .pb file, as the conformance tests of ONNX have them. Throws FileError.

@@ -13,29 +13,37 @@
 
 namespace clnet::onnx {
 
+/// What a message of protobuf holds, less what nodes and names may take. Tensors of more bytes lie beside the model.
+constexpr std::uint64_t most_in_model = (std::uint64_t{1} << 31) - (std::uint64_t{1} << 26);
+/// Bytes of a file, a message of protobuf.
+constexpr std::uint64_t largest_model = (std::uint64_t{1} << 31) - 1;
+
 class ExternalData {
  public:
-  /// `location`: the file's name in the model's folder.
-  explicit ExternalData(std::string location) : location_(std::move(location)) {}
+  /// Of the model in this file: the data lie beside it, under its name with ".data" behind.
+  explicit ExternalData(std::filesystem::path model) : model_(std::move(model)) {}
 
   /// Adds a tensor, unless it is so small that it belongs into the model. Returns its TensorProto.
   std::string add(std::string_view name, const Tensor& tensor);
   std::string add(std::string_view name, const HostTensor& tensor);
+  /// The same of what `content` gives when it is written.
+  std::string add(std::string_view name, ElementType type, const Shape& shape, std::function<HostTensor()> content);
 
   bool is_empty() const { return pieces_.empty(); }
-  /// One tensor after the other is read and written. Throws FileError, and leaves the old file then.
-  void write(const std::filesystem::path& folder) const;
-  std::filesystem::path path(const std::filesystem::path& folder) const { return folder / location_; }
+  /// The file's name in the model's folder.
+  std::string location() const { return model_.filename().string() + ".data"; }
+  /// Writes the data, one tensor after the other, and then the model by `write_model`: a model without its data is none. Throws
+  /// what that throws, and FileError. A file of data that there was not before is removed then.
+  void write(const std::function<void()>& write_model) const;
 
  private:
   struct Piece {
     std::uint64_t offset;
     std::function<HostTensor()> content;
   };
-  std::string place(std::string_view name, ElementType type, const Shape& shape, std::uint64_t bytes,
-                    std::function<HostTensor()> content);
+  void write_data(const std::filesystem::path& path) const;
 
-  std::string location_;
+  std::filesystem::path model_;
   std::vector<Piece> pieces_;
   std::uint64_t end_ = 0;
 };

@@ -1,5 +1,5 @@
 // The content of an ONNX file as C++ values. Fields have the names of onnx.proto (https://github.com/onnx/onnx), and its version
-// 13 of the format is what is read and written. Texts point into the file's bytes.
+// 14 of the format is what is read and written. Texts point into the file's bytes.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <iterator>
 #include <map>
+#include <ostream>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <set>
@@ -14,6 +17,7 @@
 #include "clnet/error.h"
 #include "lib/base/file.h"
 #include "lib/base/input_file.h"
+#include "lib/onnx/external_data.h"
 #include "lib/onnx/file.h"
 #include "lib/onnx/host_tensor.h"
 #include "lib/onnx/write.h"
@@ -21,9 +25,8 @@
 namespace clnet::onnx {
 namespace {
 
-constexpr std::uint64_t largest_model = (std::uint64_t{1} << 31) - 1;  ///< bytes of a protobuf message
 constexpr protozero::pbf_tag_type graph_field = 7, initializer_field = 5, sparse_field = 15;
-constexpr protozero::pbf_tag_type documentation_field = 12, metadata_field = 16;  // of a tensor
+constexpr protozero::pbf_tag_type data_field = 9, documentation_field = 12, metadata_field = 16;  // of a tensor
 
 HostTensor host_of(const data::Array& array) {
   HostTensor out{type_of(array.dtype), array.shape, std::vector<char>(array.bytes.size())};
@@ -33,12 +36,17 @@ HostTensor host_of(const data::Array& array) {
 
 data::Array array_of(const HostTensor& host, std::string_view name) {
   data::Array array(host.shape, dtype_of(host.type), std::string(name));
+  const auto take = [&](const HostTensor& from) {
+    if (!array.bytes.empty()) std::memcpy(array.bytes.data(), from.bytes.data(), array.bytes.size());
+  };
   const auto own = type_of(array.dtype);
-  const auto widened = size_of(own) == size_of(host.type) ? host : HostTensor::of(own, host.shape, host.integers());
+  if (size_of(own) == size_of(host.type))
+    take(host);
+  else
+    take(HostTensor::of(own, host.shape, host.integers()));
   if (host.type == ElementType::u64)
-    for (const auto number : widened.integers())
+    for (const auto number : host.integers())
       if (number < 0) throw Unsupported(fmt::format("tensor {} of uint64 holds a value that is not i64", in_quotes(name)));
-  if (!array.bytes.empty()) std::memcpy(array.bytes.data(), widened.bytes.data(), array.bytes.size());
   return array;
 }
 
@@ -59,49 +67,53 @@ bool has_external_attribute(const std::vector<NodeInfo>& nodes) {
 }
 
 bool has_external_attribute(const ModelFile& file) {
+  const auto& sparse = file.graph.sparse_initializers;
   return has_external_attribute(file.graph.nodes) ||
+         std::any_of(sparse.begin(), sparse.end(),
+                     [](const auto& each) { return each.values.external || each.indices.external; }) ||
          std::any_of(file.functions.begin(), file.functions.end(), [](const auto& function) {
            return has_external_attribute(function.nodes) ||
                   std::any_of(function.default_attributes.begin(), function.default_attributes.end(), has_external_tensor);
          });
 }
 
-void copy_field(protozero::pbf_reader& reader, protozero::pbf_writer& writer) {
-  switch (reader.wire_type()) {
-    case protozero::pbf_wire_type::varint: return writer.add_uint64(reader.tag(), reader.get_uint64());
-    case protozero::pbf_wire_type::fixed64: return writer.add_fixed64(reader.tag(), reader.get_fixed64());
-    case protozero::pbf_wire_type::fixed32: return writer.add_fixed32(reader.tag(), reader.get_fixed32());
-    default: return writer.add_bytes(reader.tag(), reader.get_view());
-  }
-}
-
-/// A tensor with other values, and with the texts of the one that it replaces.
-std::string rewritten(const HostTensor& host, std::string_view name, protozero::data_view before) {
-  auto out = write_tensor(host, name);
+/// The fields of a tensor that say no more than texts, as the file has them.
+std::string texts_of(std::string_view tensor) {
+  std::string out;
   protozero::pbf_writer writer(out);
-  for (protozero::pbf_reader reader(before); reader.next();)
-    if (reader.tag() == documentation_field || reader.tag() == metadata_field)
-      copy_field(reader, writer);
+  for (protozero::pbf_reader reader(tensor.data(), tensor.size()); reader.next();) {
+    const auto tag = reader.tag();
+    if (tag == documentation_field || tag == metadata_field)
+      writer.add_bytes(tag, reader.get_view());
     else
       reader.skip();
+  }
   return out;
 }
 
-/// The array as the initializer that it replaces.
-HostTensor as_initializer(const data::Array& array, const TensorData& initializer) {
+/// Whether the array may have the initializer's place; what a conversion loses is not looked for.
+void require_same_kind(const data::Array& array, const TensorData& initializer) {
   const auto what = fmt::format("tensor {}", in_quotes(array.name));
   if (array.shape.extents() != initializer.dims)
     throw Error(fmt::format("{} has the shape {}, the model's initializer {}", what, to_string(array.shape),
                             to_string(Shape(initializer.dims))));
+  const auto type = type_of(array.dtype);
+  if (type == initializer.type) return;
+  if (is_floating(type) || is_floating(initializer.type) || type == ElementType::boolean ||
+      initializer.type == ElementType::boolean)
+    throw Error(fmt::format("{} is {}, the model's initializer {}", what, to_string(type), to_string(initializer.type)));
+}
+
+/// The array as the initializer that it replaces.
+HostTensor as_initializer(const data::Array& array, const TensorData& initializer) {
+  require_same_kind(array, initializer);
   auto host = host_of(array);
   if (host.type == initializer.type) return host;
-  if (is_floating(host.type) || is_floating(initializer.type) || (host.type == ElementType::boolean) ||
-      initializer.type == ElementType::boolean)
-    throw Error(fmt::format("{} is {}, the model's initializer {}", what, to_string(host.type), to_string(initializer.type)));
   const auto numbers = host.integers();
   auto out = HostTensor::of(initializer.type, host.shape, numbers);
   if (out.integers() != numbers)
-    throw Error(fmt::format("{} holds a value that is not {}, as the model's initializer", what, to_string(initializer.type)));
+    throw Error(fmt::format("tensor {} holds a value that is not {}, as the model's initializer", in_quotes(array.name),
+                            to_string(initializer.type)));
   return out;
 }
 
@@ -117,69 +129,174 @@ std::vector<data::Array> read_initializers(const std::filesystem::path& path) {
   return arrays;
 }
 
-Replaced replace_initializers(const std::filesystem::path& model, const std::vector<data::Array>& arrays,
-                              const std::filesystem::path& target) {
-  const auto file = read_model(model);
-  if (has_external_attribute(file))
-    throw Unsupported(fmt::format("{}: a node's attribute has its data in another file", file.name));
-  Replaced result;
-  std::map<std::string_view, const data::Array*> by_name;
-  for (const auto& array : arrays)
-    if (!by_name.emplace(array.name, &array).second)
-      throw Error(fmt::format("{}: tensor {} is given twice", target.string(), in_quotes(array.name)));
-  std::set<std::string_view> used;
+namespace {
 
-  // Initializers in the file's order; read_model() has them in the same.
-  auto initializer = file.graph.initializers.begin();
-  const auto written_initializer = [&](protozero::data_view as_it_is) {
-    if (initializer == file.graph.initializers.end()) throw FileError(fmt::format("{}: has two graphs", file.name));
-    const auto& data = *initializer++;
-    const auto found = by_name.find(data.name);
-    std::string out;
-    if (found != by_name.end()) {
-      ++result.replaced;
-      used.insert(data.name);
-      out = rewritten(as_initializer(*found->second, data), data.name, as_it_is);
-    } else {
-      ++result.kept;
-      out = data.external ? rewritten(content_of(data, file.folder, file.name), data.name, as_it_is)
-                          : std::string(as_it_is.data(), as_it_is.size());
-    }
-    return out;
-  };
-  const auto written_graph = [&](protozero::data_view view) {
-    std::string out;
-    protozero::pbf_writer writer(out);
-    protozero::pbf_reader reader(view);
-    while (reader.next()) {
-      if (reader.tag() == initializer_field)
-        writer.add_bytes(initializer_field, written_initializer(reader.get_view()));
-      else
-        copy_field(reader, writer);
-      if (reader.tag() == sparse_field) ++result.kept;
-      if (out.size() > largest_model) throw Error(fmt::format("{}: would have more than 2 GiB", target.string()));
-    }
-    return out;
-  };
+/// A part of the new file: a text, bytes of the old file, and the data of a tensor, which are made when they are written.
+struct Piece {
+  std::string text = {};
+  std::string_view old = {};
+  std::function<HostTensor()> content = {};
+  std::uint64_t content_bytes = 0;
 
-  bool has_graph = false;
+  std::uint64_t bytes() const { return text.size() + old.size() + content_bytes; }
+};
+
+std::uint64_t bytes_of(const std::vector<Piece>& pieces) {
+  std::uint64_t bytes = 0;
+  for (const auto& piece : pieces) bytes += piece.bytes();
+  return bytes;
+}
+
+/// The tag and the length of a field, which are before its bytes.
+std::string start_of_field(protozero::pbf_tag_type tag, std::uint64_t bytes) {
+  constexpr std::uint64_t tag_step = 8, has_length = 2, most_in_byte = 0x7f, more_follow = 0x80;
+  std::string out;
+  for (auto number : {tag * tag_step + has_length, bytes}) {
+    for (; number > most_in_byte; number /= more_follow) out += static_cast<char>(number % more_follow + more_follow);
+    out += static_cast<char>(number);
+  }
+  return out;
+}
+
+/// A TensorProto without its data, which follow.
+std::string start_of_tensor(ElementType type, const Shape& shape, std::string_view name) {
   std::string out;
   protozero::pbf_writer writer(out);
-  protozero::pbf_reader reader(file.bytes->data(), file.bytes->size());
-  while (reader.next()) {
-    if (reader.tag() != graph_field) {
-      copy_field(reader, writer);
-      continue;
+  writer.add_packed_int64(1, shape.begin(), shape.end());
+  writer.add_int32(2, static_cast<std::int32_t>(type));
+  writer.add_string(8, name.data(), name.size());
+  return out;
+}
+
+/// The fields of a message in their order: those of `tag` as `replaced` gives them, the others as they are.
+template <class F>
+std::vector<Piece> fields_of(std::string_view message, protozero::pbf_tag_type tag, const F& replaced) {
+  std::vector<Piece> out;
+  protozero::pbf_reader reader(message.data(), message.size());
+  for (const auto* begin = message.data(); reader.next(); begin = reader.data().data()) {
+    if (reader.tag() == tag) {
+      const auto view = reader.get_view();
+      replaced(std::string_view(view.data(), view.size()), out);
+    } else {
+      reader.skip();
+      out.push_back({.old = {begin, static_cast<std::size_t>(reader.data().data() - begin)}});
     }
-    if (std::exchange(has_graph, true)) throw FileError(fmt::format("{}: has two graphs", file.name));
-    writer.add_bytes(graph_field, written_graph(reader.get_view()));
   }
-  for (const auto& array : arrays)
-    if (!used.contains(array.name)) result.unknown.push_back(array.name);
-  if (result.replaced == 0) throw Error(fmt::format("{}: no tensor has the name of an initializer", file.name));
-  if (out.size() > largest_model) throw Error(fmt::format("{}: would have more than 2 GiB", target.string()));
-  file::replace(target, out);
-  return result;
+  return out;
+}
+
+/// Whether clnet knows how many bytes an element has.
+bool has_size(ElementType type) {
+  return (type >= ElementType::f32 && type <= ElementType::i64) || type == ElementType::boolean ||
+         (type >= ElementType::f16 && type <= ElementType::u64) || type == ElementType::bf16;
+}
+
+class Replacing {
+ public:
+  /// Throws Error as replace_initializers(), before anything is written.
+  Replacing(const ModelFile& file, const std::vector<data::Array>& arrays, const std::filesystem::path& target,
+            std::uint64_t most)
+      : file_(file), target_(target), beside_(target) {
+    for (const auto& array : arrays)
+      if (!by_name_.emplace(array.name, &array).second)
+        throw Error(fmt::format("{}: tensor {} is given twice", target.string(), in_quotes(array.name)));
+    std::set<std::string_view> used;
+    std::uint64_t bytes = 0;
+    for (const auto& data : file.graph.initializers) {
+      if (has_size(data.type)) bytes += data.raw ? data.raw->size() : bytes_of_data(data);
+      const auto* array = array_for(data);
+      if (!array) continue;
+      used.insert(data.name);
+      require_same_kind(*array, data);
+      if (type_of(array->dtype) != data.type) (void)as_initializer(*array, data);
+    }
+    is_apart_ = bytes > most;
+    for (const auto& array : arrays)
+      if (!used.contains(array.name)) result_.unknown.push_back(array.name);
+    if (used.empty()) throw Error(fmt::format("{}: no tensor has the name of an initializer", file.name));
+    pieces_ = fields_of(*file.bytes, graph_field, [&](std::string_view graph, auto& out) { add_graph(graph, out); });
+    if (bytes_of(pieces_) > largest_model)
+      throw Error(fmt::format("{}: would have more than 2 GiB without the data of its initializers", target.string()));
+  }
+
+  Replaced write() {
+    beside_.write([&] {
+      file::replace(target_, [&](std::ostream& out) {
+        const auto put = [&](const auto& bytes) { out.write(bytes.data(), static_cast<std::streamsize>(bytes.size())); };
+        for (const auto& piece : pieces_) {
+          put(piece.text);
+          put(piece.old);
+          if (piece.content) put(piece.content().bytes);
+        }
+      });
+    });
+    if (!beside_.is_empty()) result_.beside = beside_.location();
+    return std::move(result_);
+  }
+
+ private:
+  Shape shape_of(const TensorData& data) const try { return Shape(data.dims); } catch (const ShapeError& error) {
+    throw FileError(fmt::format("{}: tensor {}: {}", file_.name, in_quotes(data.name), error.what()));
+  }
+  std::uint64_t bytes_of_data(const TensorData& data) const {
+    return static_cast<std::uint64_t>(shape_of(data).numel()) * size_of(data.type);
+  }
+  const data::Array* array_for(const TensorData& data) const {
+    const auto found = by_name_.find(data.name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+
+  void add_graph(std::string_view graph, std::vector<Piece>& out) {
+    if (std::exchange(has_graph_, true)) throw FileError(fmt::format("{}: has two graphs", file_.name));
+    // read_model() has the initializers in the same order.
+    auto next = file_.graph.initializers.begin();
+    auto fields = fields_of(graph, initializer_field, [&](std::string_view as_it_is, std::vector<Piece>& inner) {
+      if (next == file_.graph.initializers.end()) throw FileError(fmt::format("{}: has two graphs", file_.name));
+      inner.push_back(initializer(*next++, as_it_is));
+    });
+    result_.kept += file_.graph.sparse_initializers.size();
+    out.push_back({.text = start_of_field(graph_field, bytes_of(fields))});
+    std::move(fields.begin(), fields.end(), std::back_inserter(out));
+  }
+
+  Piece initializer(const TensorData& data, std::string_view as_it_is) {
+    const auto* array = array_for(data);
+    ++(array ? result_.replaced : result_.kept);
+    const bool goes_out = is_apart_ && has_size(data.type);
+    if (!array && !data.external && !goes_out)
+      return {.text = start_of_field(initializer_field, as_it_is.size()), .old = as_it_is};
+    std::function<HostTensor()> content = [this, &data] { return content_of(data, file_.folder, file_.name); };
+    if (array) content = [array, &data] { return as_initializer(*array, data); };
+    const auto texts = texts_of(as_it_is);
+    const auto shape = shape_of(data);
+    if (goes_out) {
+      const auto message = beside_.add(data.name, data.type, shape, std::move(content)) + texts;
+      return {.text = start_of_field(initializer_field, message.size()) + message};
+    }
+    const auto bytes = bytes_of_data(data);
+    const auto start = start_of_tensor(data.type, shape, data.name) + texts + start_of_field(data_field, bytes);
+    return {.text = start_of_field(initializer_field, start.size() + bytes) + start,
+            .content = std::move(content),
+            .content_bytes = bytes};
+  }
+
+  const ModelFile& file_;
+  const std::filesystem::path& target_;
+  ExternalData beside_;
+  std::map<std::string_view, const data::Array*> by_name_;
+  bool is_apart_ = false, has_graph_ = false;
+  std::vector<Piece> pieces_;
+  Replaced result_;
+};
+
+}  // namespace
+
+Replaced replace_initializers(const std::filesystem::path& model, const std::vector<data::Array>& arrays,
+                              const std::filesystem::path& target, std::uint64_t most) {
+  const auto file = read_model(model);
+  if (has_external_attribute(file))
+    throw Unsupported(fmt::format("{}: a node's attribute, or a sparse initializer, has its data in another file", file.name));
+  return Replacing(file, arrays, target, most).write();
 }
 
 }  // namespace clnet::onnx

@@ -1,11 +1,13 @@
 // The weights in an ONNX file without its graph: read as arrays in host memory, and replaced.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "clnet/data/dataset.h"
+#include "lib/onnx/external_data.h"
 
 namespace clnet::onnx {
 
@@ -16,11 +18,13 @@ std::vector<data::Array> read_initializers(const std::filesystem::path& path);
 struct Replaced {
   std::size_t replaced = 0, kept = 0;  ///< initializers
   std::vector<std::string> unknown;    ///< arrays without an initializer of their name
+  std::string beside;                  ///< the file with data in the target's folder; empty: there is none
 };
 /// Writes the model with the arrays' values in the place of the initializers of their names. All else stays as it is, to the
-/// byte, but for initializers in external files, which come into this one. Throws Error for another shape, for another floating
-/// type, for an integer out of the initializer's range, and where no name is that of an initializer.
+/// byte, but for initializers in external files, which come into this one. Of more than `most` bytes all lie beside it, as
+/// onnx::save() has it. Data are written one tensor after the other. Throws Error for another shape, for another floating type,
+/// for an integer out of the initializer's range, and where no name is that of an initializer.
 Replaced replace_initializers(const std::filesystem::path& model, const std::vector<data::Array>& arrays,
-                              const std::filesystem::path& target);
+                              const std::filesystem::path& target, std::uint64_t most = most_in_model);
 
 }  // namespace clnet::onnx

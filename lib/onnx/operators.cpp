@@ -154,10 +154,15 @@ std::vector<std::int64_t> Call::integers(std::string_view name) const {
   require_type(*this, *found, Attribute::Type::integers, "list of integers");
   return found->integers;
 }
+namespace {
+
+constexpr std::int64_t newest_type = 28;  ///< float6e3m2
+
+}  // namespace
+
 ElementType Call::element_type(std::string_view name, ElementType otherwise) const {
   const auto number = attribute(name, static_cast<std::int64_t>(otherwise));
-  if (number < 0 || number > static_cast<std::int64_t>(ElementType::i2))
-    fail(fmt::format("attribute {} is {}, no type of elements", in_quotes(name), number));
+  if (number < 0 || number > newest_type) fail(fmt::format("attribute {} is {}, no type of elements", in_quotes(name), number));
   return static_cast<ElementType>(number);
 }
 std::vector<double> Call::numbers(std::string_view name) const {

@@ -106,7 +106,8 @@ Outputs quotient(const Call& call) {
 Outputs mod(const Call& call) {
   const Tensor &a = call.x(0), &b = call.x(1);
   const bool as_c = call.attribute("fmod", std::int64_t{0}) != 0;
-  if (is_floating(call.type(0))) return {call.give(as_c ? fmod(a, b) : remainder(a, b))};
+  // Of a rest that is 0 only the sign is another than remainder()'s.
+  if (is_floating(call.type(0))) return {call.give(as_c ? fmod(a, b) : copysign(remainder(a, b), b))};
   if (call.type(0) == ElementType::u64) return {call.give(a - unsigned_quotient(a, b) * b)};
   const Tensor rest = a - a / b * b;
   if (as_c || a.dtype() == Dtype::u8) return {call.give(rest)};
@@ -193,9 +194,16 @@ Outputs gelu_of(const Call& call) {
   return {call.give(by_tanh ? gelu(call.x(0), Gelu::tanh) : gelu(call.x(0)))};
 }
 
-Outputs swish(const Call& call) {
+Tensor swish_of(const Call& call) {
   const double alpha = call.attribute("alpha", 1.0);
-  return {call.give(alpha == 1 ? silu(call.x(0)) : call.x(0) * sigmoid(call.x(0) * alpha))};
+  return alpha == 1 ? silu(call.x(0)) : call.x(0) * sigmoid(call.x(0) * alpha);
+}
+Outputs swish(const Call& call) { return {call.give(swish_of(call))}; }
+
+Outputs swiglu(const Call& call) {
+  if (!(call.shape(0) == call.shape(1)))
+    call.fail(fmt::format("a gate {} of values {}", to_string(call.shape(0)), to_string(call.shape(1))));
+  return {call.give(swish_of(call) * call.x(1))};
 }
 
 Outputs shrink(const Call& call) {
@@ -256,8 +264,8 @@ std::vector<Operator> elementwise_operators() {
       {"Reciprocal", 1, unary<reciprocal>}, {"Relu", 1, unary<relu>}, {"Round", 11, rounding<round>}, {"Selu", 1, selu_of},
       {"Shrink", 9, shrink}, {"Sigmoid", 1, unary<sigmoid>}, {"Sign", 9, unary<sign_of>}, {"Sin", 1, unary<sin>},
       {"Sinh", 9, unary<sinh>}, {"Softplus", 1, unary<soft_plus>}, {"Softsign", 1, unary<softsign>}, {"Sqrt", 1, unary<sqrt>},
-      {"Sub", 1, binary<sub>}, {"Sum", 1, variadic<add>}, {"Swish", 24, swish}, {"Tan", 1, unary<tan>},
-      {"Tanh", 1, unary<tanh>}, {"ThresholdedRelu", 10, thresholded}, {"Where", 9, choose},
+      {"Sub", 1, binary<sub>}, {"Sum", 1, variadic<add>}, {"SwiGLU", 28, swiglu}, {"Swish", 24, swish},
+      {"Tan", 1, unary<tan>}, {"Tanh", 1, unary<tanh>}, {"ThresholdedRelu", 10, thresholded}, {"Where", 9, choose},
       {"Xor", 1, comparison<logical_xor>},
   };
   // clang-format on

@@ -278,8 +278,12 @@ Outputs space_to_depth(const Call& call) {
   const auto block = call.attribute("blocksize", std::int64_t{1});
   if (s.rank() != 4 || block < 1 || block > most_block || s[2] % block != 0 || s[3] % block != 0)
     call.fail(fmt::format("blocks of {} from {}", block, to_string(s)));
+  // Which is the outer part of the channels: a block's pixels, or the channels before.
+  const auto mode = call.attribute("mode", std::string_view("DCR"));
+  if (mode != "DCR" && mode != "CRD") call.fail(fmt::format("the mode is \"{}\"", mode));
   const Tensor x = clnet::reshape(call.x(0), {s[0], s[1], s[2] / block, block, s[3] / block, block});
-  return {call.give(clnet::reshape(permute(x, {0, 3, 5, 1, 2, 4}), {s[0], s[1] * block * block, s[2] / block, s[3] / block}))};
+  const Tensor y = mode == "CRD" ? permute(x, {0, 1, 3, 5, 2, 4}) : permute(x, {0, 3, 5, 1, 2, 4});
+  return {call.give(clnet::reshape(y, {s[0], s[1] * block * block, s[2] / block, s[3] / block}))};
 }
 
 Outputs trilu(const Call& call) {

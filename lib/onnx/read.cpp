@@ -1,7 +1,9 @@
 // Reads ONNX's protobuf messages. Each field's wire type is checked, unknown fields are skipped, and nesting is bounded.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <protozero/pbf_reader.hpp>
 
 #include "clnet/error.h"
@@ -388,6 +390,51 @@ void read(Message message, ModelFile& out) {
   if (out.opsets.empty()) message.fail("names no operator set");
 }
 
+/// Adds the tensors of a graph, and of graphs within it, whose data lie in other files.
+void add_external(const GraphInfo& graph, std::vector<const TensorData*>& found) {
+  const auto add = [&](const TensorData& data) {
+    if (data.external) found.push_back(&data);
+  };
+  std::for_each(graph.initializers.begin(), graph.initializers.end(), add);
+  for (const auto& node : graph.nodes)
+    for (const auto& attribute : node.attributes) {
+      std::for_each(attribute.tensors.begin(), attribute.tensors.end(), add);
+      for (const auto& inner : attribute.graphs) add_external(*inner, found);
+    }
+}
+
+/// Tensors of the same bytes of another file, of which a small file could make any amount of memory, have at most `most_shared`
+/// and `most_growth` times these bytes. Their sizes are checked against the file later.
+void require_apart(const ModelFile& file) {
+  constexpr double most_shared = std::uint64_t{1} << 27, most_growth = 8;
+  struct Part {
+    double begin, end;
+  };
+  std::vector<const TensorData*> found;
+  add_external(file.graph, found);
+  std::map<std::string_view, std::vector<Part>> parts;
+  for (const auto* data : found) {
+    // Without a length it is one of at most 8 bytes an element.
+    auto bytes = 8.0;
+    for (const auto extent : data->dims) bytes *= static_cast<double>(extent);
+    const auto begin = static_cast<double>(data->external->offset);
+    parts[data->external->location].push_back(
+        {begin, begin + (data->external->length ? static_cast<double>(*data->external->length) : bytes)});
+  }
+  for (auto& [location, list] : parts) {
+    std::sort(list.begin(), list.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+    double all = 0, apart = 0, end = 0;
+    for (const auto& part : list) {
+      all += part.end - part.begin;
+      apart += std::max(0.0, part.end - std::max(part.begin, end));
+      end = std::max(end, part.end);
+    }
+    if (all > most_growth * apart + most_shared)
+      throw FileError(
+          fmt::format("{}: its tensors take {:.0f} bytes of the same {:.0f} in {}", file.name, all, apart, in_quotes(location)));
+  }
+}
+
 /// Calls `f`; what it throws becomes a FileError of `name`.
 template <class F>
 void reading(const std::string& name, std::string_view what, const F& f) {
@@ -416,6 +463,7 @@ ModelFile read_model(std::string bytes, std::string name, std::filesystem::path 
     std::uint64_t parts = 0;
     read(Message(*out.bytes, "the model", parts), out);
   });
+  require_apart(out);
   return out;
 }
 
@@ -461,10 +509,10 @@ OptionalFile read_optional(std::string bytes, const std::string& name) {
 
 std::string_view to_string(ElementType type) {
   constexpr std::string_view names[] = {
-      "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",
-      "int64",     "string",     "bool",       "float16",      "double",         "uint32",     "uint64",
-      "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-      "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
+      "undefined",  "float",        "uint8",          "int8",       "uint16",         "int16",  "int32",     "int64",
+      "string",     "bool",         "float16",        "double",     "uint32",         "uint64", "complex64", "complex128",
+      "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",  "int4",      "float4e2m1",
+      "float8e8m0", "uint2",        "int2",           "float6e2m3", "float6e3m2"};
   const auto index = static_cast<std::size_t>(type);
   return index < std::size(names) ? names[index] : "an unknown type";
 }

@@ -24,7 +24,6 @@ namespace clnet::onnx {
 namespace {
 
 constexpr int oldest_written = 18, newest_written = 26;
-constexpr std::uint64_t largest_file = (std::uint64_t{1} << 31) - 1;
 
 /// The format's version that goes with an operator set.
 std::int64_t ir_version_of(int opset) {
@@ -182,26 +181,15 @@ struct Saving {
     const auto tensors = values();
     auto bytes = exporter.constant_bytes();
     for (const auto& [name, value] : tensors) bytes += static_cast<std::uint64_t>(value.spec().bytes());
-    Written out{{}, ExternalData(path.filename().string() + ".data")};
+    Written out{{}, ExternalData(path)};
     out.model = model(exporter.graph(tensors, options.external_data || bytes > most ? &out.beside : nullptr));
     return out;
   }
 
-  /// The data first: a model without them is none.
   void put(const Written& written) const {
-    if (written.model.size() > largest_file)
+    if (written.model.size() > largest_model)
       throw FileError(fmt::format("{}: {} bytes; the format holds at most 2 GiB in a file", path.string(), written.model.size()));
-    if (written.beside.is_empty()) return file::replace(path, written.model);
-    const auto data = written.beside.path(path.parent_path());
-    std::error_code ignored;
-    const bool is_new = !std::filesystem::exists(data, ignored);
-    written.beside.write(path.parent_path());
-    try {
-      file::replace(path, written.model);
-    } catch (...) {
-      if (is_new) std::filesystem::remove(data, ignored);
-      throw;
-    }
+    written.beside.write([&] { file::replace(path, written.model); });
   }
 };
 

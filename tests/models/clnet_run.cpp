@@ -1,8 +1,11 @@
 // clnet-run: its output, and one line for all that it refuses.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "clnet/io.h"
 #include "tests/models/process.h"
@@ -44,4 +47,35 @@ TEST_CASE("clnet-run: rows, files of outputs, multiply-adds, and inputs given tw
   };
   refused("x.npy: input x is given twice", {"model.onnx", "x=x.npy", "x=x.npy"});
   refused("output y is a sequence, which only pb holds", {"sequence.onnx", "x.npy", "--output-dir", "out", "--format", "npy"});
+}
+
+TEST_CASE("clnet-run: a loop without an end ends by --timeout and by Ctrl-C, and --info does not wait for it") {
+  const Folder folder;
+  Builder body, b;
+  body.input("i", Type::i64).input("go", Type::boolean).input("v").node("Add", {"v", "v"}, {"next"}).output("go", Type::boolean);
+  b.input("x", Type::f32, {2}).output("y").initializer("on", {}, {1}, Type::boolean);
+  b.node("Loop", {"", "on", "x"}, {"y"}, {graph_attribute("body", body.output("next").graph())});
+  folder.write("loop.onnx", b.model());
+  io::save_npy(folder / "x.npy", Tensor::from({1.0F, 0.0F}));
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{CLNET_RUN, "loop.onnx"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Process(folder.path(), std::move(arguments)).wait();
+  };
+  const auto late = run({"x.npy", "--timeout", "0.5"});
+  CHECK(late.code == 1);
+  CHECK_THAT(late.err, StartsWith("clnet-run: ") && Contains("took longer than the 0.5 s of --timeout"));
+  const auto shown = run({"--info", "--timeout", "0.5"});
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.out, Contains("unknown multiply-adds") && Contains("it takes too long"));
+  for (const char* what : {"x.npy", "--info"}) {
+    CAPTURE(what);
+    Process endless(folder.path(), {CLNET_RUN, "loop.onnx", what});
+    // The handler is there before the file is read.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    endless.signal(SIGINT);
+    const auto ended = endless.wait();
+    CHECK(ended.code == 130);
+    CHECK(ended.err == "clnet-run: interrupted\n");
+  }
 }

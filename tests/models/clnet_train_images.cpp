@@ -131,12 +131,22 @@ TEST_CASE("clnet-run goes by what clnet-train --export says of images and classe
   CHECK(run("net.onnx", {"--no-crop"}).second != scores);
   CHECK_THAT(run("net.onnx", {"--labels", "names.txt"}).first, Contains("  two\n") && !Contains("red"));
 
-  // Another training of the file says what holds for it.
-  const auto again =
-      clnet_train(place.path(), {"--data", data.path(), "--model", "net.onnx", "--steps", "1", "--export", "b.onnx"});
-  INFO(again.err);
-  REQUIRE(again.code == 0);
+  // Another training of the file normalizes as it says, unless an option chooses.
+  const auto again = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"--data", data.path(), "--model", "net.onnx", "--steps", "1", "--lr", "1e-9", "--export", "b.onnx"});
+    const auto outcome = clnet_train(place.path(), more);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return outcome.out;
+  };
+  CHECK_THAT(again({}), Contains("net.onnx says how images are normalized: mean " + mean + ", std " + deviation));
   CHECK(said("b.onnx", "clnet.labels") == "green\nred");
+  CHECK(said("b.onnx", "clnet.mean") == mean);
+  CHECK(said("b.onnx", "clnet.std") == deviation);
+  const auto after = run("b.onnx", {}).second;
+  for (std::size_t i = 0; i < 2; ++i) CHECK(after[i] == Approx(scores[i]).epsilon(0.001));
+  CHECK_THAT(again({"--normalize", "none"}), Contains("--normalize none goes before what net.onnx says: mean " + mean));
   CHECK(said("b.onnx", "clnet.mean") == "none");
   CHECK(said("b.onnx", "clnet.std") == "none");
 

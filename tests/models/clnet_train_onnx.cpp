@@ -4,7 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <string_view>
 
 #include "clnet/clnet.h"
 #include "clnet/models.h"
@@ -13,6 +16,7 @@
 #include "tests/models/process.h"
 #include "tests/onnx/builder.h"
 #include "tests/onnx/cnn_a.h"
+#include "tests/paths.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet::test;
@@ -244,6 +248,97 @@ TEST_CASE("clnet-train: an ONNX file learns a folder of images by class") {
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains("32 training and 8 test images") && Contains("test accuracy 100.00 %"));
+}
+
+namespace {
+
+/// Images of one brightness, of which a network knows the half: `low` to `low` + 19 of 255.
+void write_greys(const fs::path& folder, int low) {
+  fs::create_directories(folder);
+  for (int i = 0; i < 20; ++i) {
+    clnet::data::Array image(Shape{3, 10, 12}, clnet::Dtype::u8);
+    const auto pixels = image.values<std::uint8_t>();
+    std::fill(pixels.begin(), pixels.end(), static_cast<std::uint8_t>(low + i));
+    clnet::data::write_image(folder / (std::to_string(i) + ".bmp"), image);
+  }
+}
+
+/// Its scores are the mean of its numbers, and minus that: above 0 the first class is the greater.
+std::string sign_of_mean(const std::vector<std::int64_t>& input) {
+  const auto count = std::accumulate(input.begin() + 1, input.end(), std::int64_t{1}, std::multiplies<>());
+  std::vector<double> weight;
+  for (std::int64_t i = 0; i < count; ++i)
+    for (const double sign : {1, -1}) weight.push_back(sign / static_cast<double>(count));
+  Builder b;
+  b.initializer("fc.weight", {count, 2}, weight).initializer("fc.bias", {2}, {0, 0});
+  b.input("pixels", Type::f32, input).output("scores");
+  b.node("Flatten", {"pixels"}, {"flat"}).node("Gemm", {"flat", "fc.weight", "fc.bias"}, {"scores"});
+  return b.model();
+}
+
+}  // namespace
+
+TEST_CASE("clnet-train: images are normalized as an ONNX file says, in each layout, and clnet-run sees the same") {
+  const Folder data, place;
+  write_greys(data / "bright", 150);
+  write_greys(data / "dark", 80);
+  for (const std::vector<std::int64_t>& input :
+       {std::vector<std::int64_t>{-1, 3, 8, 8}, {-1, 8, 8, 3}, {-1, 8, 8}, {-1, 192}, {-1, 64}}) {
+    CAPTURE(input);
+    place.write("plain.onnx", sign_of_mean(input));
+    auto network = clnet::onnx::load(place / "plain.onnx");
+    auto extents = input;
+    extents[0] = 1;
+    clnet::onnx::save(network, {clnet::zeros(Shape(extents))}, place / "net.onnx",
+                      {.metadata = {{"clnet.mean", "0.5"}, {"clnet.std", "0.25"}}});
+    const auto train = [&](std::vector<std::string> more) {
+      more.insert(more.begin(), {"--data", data.path(), "--model", "net.onnx", "--steps", "1", "--lr", "1e-9", "--batch-size",
+                                 "8", "--export", "out.onnx"});
+      const auto outcome = clnet_train(place.path(), more);
+      INFO(outcome.err);
+      REQUIRE(outcome.code == 0);
+      return outcome.out;
+    };
+    // Without it all pixels are above 0.
+    CHECK_THAT(train({"--normalize", "none"}), Contains("test accuracy 50.00 %"));
+    CHECK_THAT(train({}), Contains("test accuracy 100.00 %") &&
+                              Contains("net.onnx says how images are normalized: mean 0.5, std 0.25; --normalize changes that"));
+    for (const auto& [file, best] : {std::pair("bright/3.bmp", "bright"), std::pair("dark/3.bmp", "dark")}) {
+      const auto shown = Process(place.path(), {CLNET_RUN, "out.onnx", (data.path() / file).string()}).wait();
+      INFO(shown.err);
+      REQUIRE(shown.code == 0);
+      CHECK(shown.out.find("  bright\n") != shown.out.find("  dark\n"));
+      CHECK((shown.out.find("  bright\n") < shown.out.find("  dark\n")) == (std::string_view(best) == "bright"));
+    }
+  }
+  // One number for each channel, or one for all.
+  auto network = clnet::onnx::load(place / "plain.onnx");
+  clnet::onnx::save(network, {clnet::zeros({1, 64})}, place / "net.onnx", {.metadata = {{"clnet.mean", "0.5,0.5"}}});
+  const auto wrong = clnet_train(place.path(), {"--data", data.path(), "--model", "net.onnx"});
+  CHECK_THAT(line_of(wrong), Contains("net.onnx: cannot take batches of images") &&
+                                 Contains("its metadata: the mean has 2 numbers for 1 channels"));
+}
+
+TEST_CASE("clnet-run: bytes of an image are what a network of bytes was trained on") {
+  Builder b;
+  std::vector<double> weight;
+  for (int i = 0; i < 192; ++i) weight.insert(weight.end(), {1.0 / 192, -1.0 / 192});
+  b.initializer("fc.weight", {192, 2}, weight).initializer("fc.bias", {2}, {0, 0}).initializer("half", {}, {127.5});
+  b.input("pixels", Type::u8, {-1, 3, 8, 8}).output("scores");
+  b.node("Cast", {"pixels"}, {"a"}, {attribute("to", std::int64_t{1})}).node("Sub", {"a", "half"}, {"b"});
+  b.node("Flatten", {"b"}, {"c"}).node("Gemm", {"c", "fc.weight", "fc.bias"}, {"scores"});
+  const Folder data, place;
+  write_greys(data / "bright", 150);
+  write_greys(data / "dark", 80);
+  place.write("net.onnx", b.model());
+  const auto trained = clnet_train(place.path(), {"--data", data.path(), "--model", "net.onnx", "--steps", "1", "--lr", "1e-9",
+                                                  "--batch-size", "8", "--export", "out.onnx"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK_THAT(trained.out, Contains("test accuracy 100.00 %"));
+  const auto shown = Process(place.path(), {CLNET_RUN, "out.onnx", (data / "dark" / "0.bmp").string()}).wait();
+  INFO(shown.err);
+  CHECK_THAT(shown.out, Contains(" 47.5000  dark\n  -47.5000  bright\n"));
 }
 
 namespace {

@@ -129,6 +129,24 @@ TEST_CASE("data in other files are read from the network's own folder only") {
   CHECK_THAT(with(external("link")), Contains("leads out of the model's folder"));
 }
 
+TEST_CASE("many tensors of the same external data take no more memory than some of them") {
+  const Folder folder;
+  folder.write("data.bin", std::string(std::size_t{1} << 20, '\0'));
+  const auto with = [&](int tensors) {
+    Builder b;
+    b.input("x").output("x");
+    for (int i = 0; i < tensors; ++i)
+      b.raw_initializer(
+          onnx::write_external_tensor(Type::f32, {1 << 18}, "w" + std::to_string(i), {"data.bin", 0, std::uint64_t{1} << 20}));
+    return folder.write("model.onnx", b.model());
+  };
+  // Two weights may be one. 8 MiB, and 128 more, are the most of this file.
+  CHECK(onnx::load(with(2)).inputs().size() == 1);
+  CHECK(onnx::load(with(136)).inputs().size() == 1);
+  CHECK_THROWS_WITH(onnx::load(with(137)),
+                    Contains("model.onnx: its tensors take 143654912 bytes of the same 1048576 in \"data.bin\""));
+}
+
 TEST_CASE("missing operators are listed, and a run names the first before it computes anything") {
   Builder b;
   b.input("x").output("y").node("Relu", {"x"}, {"a"}).node("Frobnicate", {"a"}, {"y"}, {}, "com.example");

@@ -23,7 +23,7 @@ std::string page() {
       "importer's\n"
       "tables by `CLNET_WRITE_DOCS=1 build/tests/clnet-onnx-tests \"[written]\"`. The numbers are the operator sets with a "
       "definition that is\n"
-      "followed: a file's node takes the last one that is not above its own set. Sets 1 to 27 are read.\n\n";
+      "followed: a file's node takes the last one that is not above its own set. Sets 1 to 28 are read.\n\n";
   std::map<std::string_view, std::map<std::string_view, std::set<int>>> domains;
   for (const auto& op : onnx::operators()) domains[op.domain][op.name].insert(op.since);
   for (const auto& [domain, operators] : domains) {

@@ -460,3 +460,60 @@ TEST_CASE("SAME begins at the first element where strides leave some out") {
       check_close(y, {1, 1, 2}, {1, 4});
     }
 }
+
+TEST_CASE("what operator set 28 adds") {
+  const Tensor a = Tensor::from({1.0F, -2.0F, 0.5F}), b = Tensor::from({3.0F, 4.0F, -8.0F});
+  const auto gated = [&](double alpha) {
+    std::vector<double> y;
+    const std::vector<double> gates{1, -2, 0.5}, values{3, 4, -8};
+    for (std::size_t i = 0; i < gates.size(); ++i) y.push_back(gates[i] / (1 + std::exp(-alpha * gates[i])) * values[i]);
+    return y;
+  };
+  check_close(one_node("SwiGLU", 2, {}, 28).run({a, b})[0], {3}, gated(1));
+  check_close(one_node("SwiGLU", 2, {attribute("alpha", 1.702F)}, 28).run({a, b})[0], {3}, gated(1.702F));
+  CHECK_THROWS_WITH(one_node("SwiGLU", 2, {}, 28).run({a, Tensor::from({3.0F})}),
+                    Catch::Contains("SwiGLU: a gate [3] of values [1]"));
+  const auto missing = one_node("SwiGLU", 2, {}, 27).missing_operators();
+  REQUIRE(missing.size() == 1);
+  CHECK(missing[0] == onnx::MissingOperator{"SwiGLU", 27, "the_SwiGLU"});
+
+  // Channels of two 2x2 blocks: 0..15 and 16..31 in rows of four.
+  const Tensor x = reshape(cast(arange(32), Dtype::f32), {1, 2, 4, 4});
+  const auto first_of_blocks = [&](const std::string& mode) {
+    const auto y =
+        one_node("SpaceToDepth", 1, {attribute("blocksize", std::int64_t{2}), attribute("mode", mode)}, 28).run({x})[0];
+    REQUIRE(y.shape() == Shape{1, 8, 2, 2});
+    return slice(slice(y, 2, 0, 1), 3, 0, 1).to_vector<int>();
+  };
+  CHECK(first_of_blocks("DCR") == std::vector<int>{0, 16, 1, 17, 4, 20, 5, 21});
+  CHECK(first_of_blocks("CRD") == std::vector<int>{0, 1, 4, 5, 16, 17, 20, 21});
+  CHECK_THROWS_WITH(first_of_blocks("RCD"), Catch::Contains("SpaceToDepth: the mode is \"RCD\""));
+
+  // The quotient rounded down, also of floats: the result has the divisor's sign, a 0 too.
+  const float inf = std::numeric_limits<float>::infinity();
+  const auto rest = one_node("Mod", 2, {}, 28)
+                        .run({Tensor::from({-7.5F, 7.5F, -4.0F, 4.0F, 0.0F, -1.0F, 1.0F, 1.0F, inf}),
+                              Tensor::from({2.0F, -2.0F, 2.0F, -2.0F, -3.0F, inf, inf, 0.0F, 2.0F})})[0]
+                        .to_vector<float>();
+  const std::vector<float> wanted{0.5F, -0.5F, 0.0F, -0.0F, -0.0F, inf, 1.0F};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    CHECK(rest[i] == wanted[i]);
+    CHECK(std::signbit(rest[i]) == std::signbit(wanted[i]));
+  }
+  CHECK(std::isnan(rest[7]));
+  CHECK(std::isnan(rest[8]));
+
+  // Shifts of numbers with a sign, and by more than they have bits.
+  const auto shifted = [](const std::string& direction, Dtype dtype, const std::vector<std::int32_t>& numbers,
+                          const std::vector<std::int32_t>& by) {
+    return one_node("BitShift", 2, {attribute("direction", direction)}, 28)
+        .run({cast(Tensor::from(numbers), dtype), cast(Tensor::from(by), dtype)})[0]
+        .to_vector<std::int64_t>();
+  };
+  for (const auto dtype : {Dtype::i8, Dtype::i32, Dtype::i64}) {
+    CAPTURE(to_string(dtype));
+    CHECK(shifted("RIGHT", dtype, {-8, -1, 8, -8, 8, -8, 8}, {1, 3, 2, 100, 100, -1, -1}) == List{-4, -1, 2, -1, 0, -1, 0});
+    CHECK(shifted("LEFT", dtype, {-8, 3, 8, 8}, {1, 2, 100, -1}) == List{-16, 12, 0, 0});
+  }
+  CHECK(shifted("LEFT", Dtype::i8, {64, 127}, {1, 1}) == List{-128, -2});
+}

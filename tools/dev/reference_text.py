@@ -208,7 +208,7 @@ ignored.
 |---|---|---|
 | `*.safetensors` | length of the header (8 bytes, little-endian), header (JSON), tensors | that of [safetensors](https://github.com/huggingface/safetensors) |
 | `*.pt`, `*.pth`, `*.ckpt`, `*.bin` | a zip archive of `torch.save()` since PyTorch 1.6: `data.pkl` (a pickle), `data/<key>` for each storage, `byteorder`, `version` | archives of version 1 to {torch_format}; 3 is written |
-| `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 27, written 18 to 26; tensors may lie beside it, as in `*.onnx.data` | that of ONNX |
+| `*.onnx` | a ModelProto of [ONNX](https://onnx.ai), operator sets 1 to 28, written 18 to 26; tensors may lie beside it, as in `*.onnx.data` | that of ONNX |
 | `*.pb` of `onnx::load_tensor()` and `clnet-run` | a TensorProto, SequenceProto or (read only) OptionalProto of ONNX | that of ONNX |
 
 - The header has dtype, shape and two offsets for each tensor, and texts by name in `__metadata__`.
