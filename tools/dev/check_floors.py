@@ -86,6 +86,7 @@ THREAD_LOCALS = {
     "lib/graph/slot_scope.cpp": "the slots of a replica in place of its model's",
     "lib/nn/here.cpp": "calls of modules; clones, summaries and features that are being made",
     "lib/cl/compile_watch.cpp": "who is told of compiling",
+    "lib/cl/other_builders.cpp": "who is told while another process builds a program",
     "lib/cl/device.cpp": "DeviceScope",
     "lib/cl/lane_device.cpp": "the device of a lane's thread",
 }
