@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 constexpr const char* own_program = ".clnet-program";
 constexpr const char* programs = "programs";
 constexpr const char* notes = "clnet-kernels";
+constexpr const char* locks_of_notes = "clnet-kernels.lock";
+constexpr const char* locks_of_programs = "programs.lock";
 
 /// Calls function(file, bytes) for each file below the folder that can be seen.
 template <class Function>
@@ -91,7 +93,7 @@ std::vector<fs::path> entries_of_pocl(const fs::path& cache) {
   std::error_code code, inner, ignored;
   for (fs::directory_iterator at(cache, code), end; !code && at != end; at.increment(code)) {
     const auto name = at->path().filename().string();
-    if ((is_left_behind(name) || name == notes) && is_file(at->path())) result.push_back(at->path());
+    if ((is_left_behind(name) || name == notes || name == locks_of_notes) && is_file(at->path())) result.push_back(at->path());
     if (name.size() != 2 || !is_of_letters(at->path(), 2) || !fs::is_directory(at->symlink_status(ignored))) continue;
     bool others = false;
     const auto before = result.size();
@@ -150,7 +152,8 @@ std::uint64_t clear_caches() {
       for_each_file(cache.folder, [&](const fs::path& file, std::uint64_t) {
         if (is_own_program(file, cache.folder)) chosen.push_back(file);
       });
-      if (is_file(cache.folder / notes)) chosen.push_back(cache.folder / notes);
+      for (const auto* name : {notes, locks_of_notes, locks_of_programs})
+        if (is_file(cache.folder / name)) chosen.push_back(cache.folder / name);
     }
     for (const auto& path : chosen) remove(path);
   }

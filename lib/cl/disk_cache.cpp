@@ -36,6 +36,11 @@ std::string DiskCache::path(std::string_view key) const {
   return (std::filesystem::path(folder_) / (Hash().add(key).hex() + ".clnet-program")).string();
 }
 
+bool DiskCache::has(std::string_view key) const {
+  std::error_code code;
+  return std::filesystem::exists(path(key), code);
+}
+
 std::optional<std::string> DiskCache::load(std::string_view key) const {
   const std::string file_name = path(key);
   std::error_code code;

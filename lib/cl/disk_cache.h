@@ -16,8 +16,12 @@ class DiskCache {
   /// The content of exactly this key. Nothing where it is missing, damaged, or of another key with the same hash.
   std::optional<std::string> load(std::string_view key) const;
   void store(std::string_view key, std::string_view content) const;
+  /// Whether there is a file for the key.
+  bool has(std::string_view key) const;
   /// The file of a key.
   std::string path(std::string_view key) const;
+  /// The file with the locks (KeyLocks) of processes that make contents.
+  std::string locks() const { return folder_ + ".lock"; }
 
  private:
   std::string folder_;

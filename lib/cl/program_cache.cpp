@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "lib/base/env.h"
+#include "lib/base/key_locks.h"
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/cl/disk_cache.h"
+#include "lib/cl/other_builders.h"
 #include "lib/cl/quirks.h"
 
 namespace clnet::ocl {
@@ -119,24 +122,32 @@ struct ProgramCache::State {
   /// The program of a key. The first thread builds it, others wait. A failure is not remembered.
   cl::Program program(const ProgramSource& source, const std::string& key) {
     std::promise<cl::Program> promise;
-    {
+    for (;;) {
       std::unique_lock lock(mutex);
-      if (const auto found = entries.find(key); found != entries.end()) {
-        const std::shared_future<cl::Program> future = found->second;
-        lock.unlock();
-        return future.get();
+      const auto found = entries.find(key);
+      if (found == entries.end()) {
+        entries[key] = promise.get_future().share();
+        if (foreseen.erase(key) == 0) ++unforeseen;
+        break;
       }
-      entries[key] = promise.get_future().share();
-      if (foreseen.erase(key) == 0) ++unforeseen;
+      const std::shared_future<cl::Program> future = found->second;
+      lock.unlock();
+      try {
+        return future.get();
+      } catch (const CompilingCancelled&) {
+        // Whoever was at it has ended. This thread has not.
+      }
     }
     try {
       cl::Program result = make(source);
       promise.set_value(result);
       return result;
     } catch (...) {
+      {
+        const std::lock_guard lock(mutex);
+        entries.erase(key);
+      }
       promise.set_exception(std::current_exception());
-      const std::lock_guard lock(mutex);
-      entries.erase(key);
       throw;
     }
   }
@@ -162,7 +173,9 @@ struct ProgramCache::State {
       return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     };
     const std::string disk_key = disk ? fmt::format("{}options: {}\n{}", device_key, options, text) : std::string();
+    std::optional<KeyLocks> locks;
     if (disk) {
+      if (!disk->has(disk_key)) wait_for_other_builders(locks.emplace(disk->locks()), *disk, disk_key);
       if (const auto binary = disk->load(disk_key)) {
         if (auto program = from_binary(*binary, options)) {
           ++loaded;

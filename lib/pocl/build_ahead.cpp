@@ -6,12 +6,15 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 #include <string>
 #include <utility>
 
+#include "lib/base/hash.h"
+#include "lib/base/key_locks.h"
 #include "lib/base/log.h"
 #include "lib/pocl/jobs.h"
 #include "lib/pocl/notes.h"
@@ -19,12 +22,15 @@
 
 namespace clnet::pocl {
 
-using ocl::KernelToBuild, ocl::Noted;
+using ocl::KernelToBuild, ocl::Noted, ocl::ProgramSource;
+using std::chrono::milliseconds;
 
 namespace {
 
 /// Fewer are compiled sooner than the processes start.
 constexpr std::size_t fewest = 4;
+/// So often the progress of others is looked at.
+constexpr milliseconds tick{50};
 
 /// Those of a device that wait for the next plan, and its turns. One plan of a device at a time: the next one may want the same
 /// kernels. Nobody waits for an idle one.
@@ -49,14 +55,15 @@ Turns& turns_of(const DeviceInfo& device, const BuildProcesses& processes) {
   return *made.release();
 }
 
-/// Has so many processes compile the kernels, whose jobs these are: how many of them are. `keep`: where those are that have
+/// Has so many processes compile those of the kernels that have no note: how many of them are. `keep`: where those are that have
 /// waited since the last time, and wait for the next; null: they end.
-std::size_t compile(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, std::vector<Job> jobs, std::int64_t most,
+std::size_t compile(const DeviceInfo& device, const std::vector<const KernelToBuild*>& kernels, std::int64_t most,
                     const BuildProcesses& processes, std::unique_ptr<Workers>* keep, const std::stop_token& stop,
                     const Told& told) {
   auto& notes = notes_of(processes);
   std::size_t compiled = 0, noted = 0;
-  for (; !jobs.empty() && !stop.stop_requested(); jobs = jobs_of(device, kernels, notes)) {
+  for (auto jobs = jobs_of(device, kernels, notes); !jobs.empty() && !stop.stop_requested();
+       jobs = jobs_of(device, kernels, notes)) {
     const auto start = std::chrono::steady_clock::now();
     const auto count = std::min(most, static_cast<std::int64_t>(jobs.size()));
     std::unique_ptr<Workers> workers = keep ? std::move(*keep) : nullptr;
@@ -81,6 +88,72 @@ std::size_t compile(const DeviceInfo& device, const std::vector<KernelToBuild>& 
   return compiled;
 }
 
+/// The kernels of a plan that have no note, and that this process has not taken yet.
+class Unnoted {
+ public:
+  Unnoted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes)
+      : notes_(notes_of(processes)) {
+    const auto state = state_of(device);
+    for (const auto& kernel : kernels)
+      if (auto note = note_of(state, kernel); notes_.of(note) == Noted::nothing) programs_[&kernel.program].add(kernel, note);
+    for (auto& [source, program] : programs_) {
+      Hash key;
+      key.add(state).add(source->name).add(source->source);
+      for (const auto& [name, value] : source->defines) key.add(name).add(value);
+      program.key = key.hex();
+    }
+  }
+
+  std::size_t count() const {
+    std::size_t sum = 0;
+    for (const auto& [source, program] : programs_) sum += program.notes.size();
+    return sum;
+  }
+  bool few() const { return programs_.size() < 2 || count() < fewest; }
+
+  /// Of programs that no other process is compiling, whose locks are taken. What others have noted meanwhile goes, too.
+  std::vector<const KernelToBuild*> take(KeyLocks& locks, const ocl::ProgramBuilt& built) {
+    for (auto& [source, program] : programs_) program.own = locks.take(program.key);
+    // Behind the locks: whoever had one noted before it was free.
+    notes_.read_again();
+    for (auto& [source, program] : programs_)
+      if (program.drop_noted(notes_) && built) built(*source);
+    return take_own();
+  }
+  std::vector<const KernelToBuild*> take_all() {
+    for (auto& [source, program] : programs_) program.own = true;
+    return take_own();
+  }
+
+ private:
+  struct Less {
+    bool operator()(const ProgramSource* a, const ProgramSource* b) const { return *a < *b; }
+  };
+  struct Program {
+    std::string key;
+    std::map<std::string, const KernelToBuild*> notes;
+    bool own = false;
+    void add(const KernelToBuild& kernel, std::string note) { notes.emplace(std::move(note), &kernel); }
+    /// Whether none is left.
+    bool drop_noted(const Notes& known) {
+      std::erase_if(notes, [&](const auto& kernel) { return known.of(kernel.first) != Noted::nothing; });
+      return notes.empty();
+    }
+  };
+
+  std::vector<const KernelToBuild*> take_own() {
+    std::vector<const KernelToBuild*> own;
+    for (const auto& [source, program] : programs_)
+      for (const auto& [note, kernel] : program.notes)
+        if (program.own) own.push_back(kernel);
+    std::erase_if(programs_, [](const auto& program) { return program.second.own || program.second.notes.empty(); });
+    return own;
+  }
+
+  Notes& notes_;
+  std::map<const ProgramSource*, Program, Less> programs_;
+};
+
 }  // namespace
 
 std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes,
@@ -88,14 +161,30 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
   if (!processes.apart && (processes.count <= 1 || kernels.size() < fewest)) return 0;
   auto& turns = turns_of(device, processes);
   std::unique_lock lock(turns.ahead, std::defer_lock);
-  while (!lock.try_lock_for(std::chrono::milliseconds(50)))
+  while (!lock.try_lock_for(tick))
     if (progress) progress(0);
-  auto jobs = jobs_of(device, kernels, notes_of(processes));
-  std::size_t wanted = 0;
-  for (const auto& job : jobs) wanted += job.kernels.size();
-  if (!processes.apart && (jobs.size() < 2 || wanted < fewest)) return 0;
-  const auto compiled = compile(device, kernels, std::move(jobs), processes.count, processes,
-                                processes.apart ? &turns.waiting : nullptr, {}, {progress, built});
+  auto* const keep = processes.apart ? &turns.waiting : nullptr;
+  Unnoted unnoted(device, kernels, processes);
+  const auto all = unnoted.count();
+  if (!processes.apart && unnoted.few()) return 0;
+  std::size_t compiled = 0;
+  for (milliseconds silent{0}; unnoted.count() > 0;) {
+    // Another program's process may be at some of them: these are waited for, unless they come to nothing.
+    KeyLocks locks(locks_file(processes));
+    const auto before = unnoted.count();
+    const auto own = silent < processes.patience ? unnoted.take(locks, built) : unnoted.take_all();
+    const auto done = all - unnoted.count() - own.size();
+    if (!own.empty()) {
+      const auto told = [&](std::size_t noted) {
+        if (progress) progress(done + noted);
+      };
+      compiled += compile(device, own, processes.count, processes, keep, {}, {told, built});
+    } else if (progress) {
+      progress(done);
+    }
+    silent = unnoted.count() < before ? milliseconds(0) : silent + tick;
+    if (own.empty() && unnoted.count() > 0) std::this_thread::sleep_for(tick);
+  }
   if (!processes.apart) return compiled;
   const auto ends = noted(device, kernels, processes);
   if (std::find(ends.begin(), ends.end(), Noted::nothing) != ends.end())
@@ -116,9 +205,11 @@ BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> ke
         try {
           auto& turns = turns_of(device, processes);
           std::unique_lock lock(processes.idle ? turns.idle : turns.beside, std::defer_lock);
-          while (!lock.try_lock_for(std::chrono::milliseconds(50)))
+          while (!lock.try_lock_for(tick))
             if (stop.stop_requested()) return;
-          compile(device, kernels, jobs_of(device, kernels, notes_of(processes)), 1, processes, nullptr, stop, {});
+          std::vector<const KernelToBuild*> all;
+          for (const auto& kernel : kernels) all.push_back(&kernel);
+          compile(device, all, 1, processes, nullptr, stop, {});
         } catch (const std::exception& error) {
           logging::print(logging::Level::plan, "kernels are not compiled beside the program: {}", error.what());
         }

@@ -37,6 +37,7 @@ bool is_writable(const std::optional<std::string>& folder) { return folder && os
 }  // namespace
 
 std::string notes_file(const BuildProcesses& processes) { return processes.folder + "/clnet-kernels"; }
+std::string locks_file(const BuildProcesses& processes) { return notes_file(processes) + ".lock"; }
 
 BuildProcesses build_processes(const DeviceInfo& device) {
   BuildProcesses result;

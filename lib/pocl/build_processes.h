@@ -26,5 +26,7 @@ BuildProcesses build_processes(const DeviceInfo& device);
 
 /// The file with the notes.
 std::string notes_file(const BuildProcesses& processes);
+/// The file with the locks (KeyLocks) of programs whose kernels are being compiled.
+std::string locks_file(const BuildProcesses& processes);
 
 }  // namespace clnet::pocl

@@ -39,11 +39,11 @@ json arguments_of(const KernelToBuild& kernel) {
 
 }  // namespace
 
-std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const Notes& notes) {
+std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<const KernelToBuild*>& kernels, const Notes& notes) {
   const auto state = state_of(device);
   std::vector<std::pair<const KernelToBuild*, std::string>> wanted;
-  for (const auto& kernel : kernels)
-    if (auto note = note_of(state, kernel); notes.of(note) == Noted::nothing) wanted.emplace_back(&kernel, std::move(note));
+  for (const auto* kernel : kernels)
+    if (auto note = note_of(state, *kernel); notes.of(note) == Noted::nothing) wanted.emplace_back(kernel, std::move(note));
   // In a process that has done nothing else, what ended another one shows whether it was to blame.
   const auto others =
       std::stable_partition(wanted.begin(), wanted.end(), [&](const auto& kernel) { return notes.is_suspect(kernel.second); });

@@ -21,6 +21,6 @@ struct Job {
 };
 
 /// The jobs for kernels without a note: suspects first, then the long ones.
-std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<ocl::KernelToBuild>& kernels, const Notes& notes);
+std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<const ocl::KernelToBuild*>& kernels, const Notes& notes);
 
 }  // namespace clnet::pocl

@@ -33,13 +33,7 @@ const char* suffix(Noted end) { return end == Noted::compiled ? "" : end == Note
 
 Notes::Notes(const std::string& path) : path_(path) {
   try {
-    std::istringstream file(file::read(path_, largest_notes));
-    for (std::string line; std::getline(file, line);) {
-      if (line.starts_with(notes_begin) && line.substr(notes_begin.size()) != notes_version)
-        throw FileError(
-            fmt::format("{}: is of the format {}, expected '{}{}'", path_, in_quotes(line), notes_begin, notes_version));
-      known_.insert(std::move(line));
-    }
+    read();
   } catch (const FileError& error) {
     // What has grown too large, is no file, or of another version, begins anew.
     std::error_code ignored;
@@ -48,6 +42,30 @@ Notes::Notes(const std::string& path) : path_(path) {
     known_.clear();
     std::error_code code;
     std::filesystem::remove(path_, code);
+  }
+}
+
+void Notes::read() {
+  const auto text = file::read(path_, largest_notes);
+  size_ = text.size();
+  // The last line may be half-written.
+  std::istringstream file(text.substr(0, text.rfind('\n') + 1));
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(notes_begin) && line.substr(notes_begin.size()) != notes_version)
+      throw FileError(
+          fmt::format("{}: is of the format {}, expected '{}{}'", path_, in_quotes(line), notes_begin, notes_version));
+    known_.insert(std::move(line));
+  }
+}
+
+void Notes::read_again() {
+  const std::lock_guard lock(mutex_);
+  std::error_code code;
+  if (const auto size = std::filesystem::file_size(path_, code); code || size == size_) return;
+  try {
+    read();
+  } catch (const FileError&) {
+    // It is not there any more, or another version's. What is known holds.
   }
 }
 

@@ -1,6 +1,7 @@
 // The processes' notes on kernels: a file beside the driver's cache.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <set>
 #include <string>
@@ -19,6 +20,8 @@ class Notes {
   explicit Notes(const std::string& path);
   /// The note on a kernel. A crash is final; a success counts more than another process's failure.
   ocl::Noted of(const std::string& kernel) const;
+  /// Takes in what other processes have noted.
+  void read_again();
   /// Adds a line in one write, so that lines of several processes do not mix.
   void add(const std::string& kernel, ocl::Noted end);
   /// Whether it has ended a process for the first time known to this program: the reason may have been another.
@@ -26,8 +29,11 @@ class Notes {
   bool is_suspect(const std::string& kernel) const;
 
  private:
+  void read();
+
   std::string path_;
   mutable std::mutex mutex_;
+  std::uintmax_t size_ = 0;  ///< of the file, when it was read
   std::set<std::string> known_, suspects_;
 };
 

@@ -88,6 +88,7 @@ THREAD_LOCALS = {
     "lib/nn/shared_statistics.cpp": "who adds the statistics of batch norm",
     "lib/parallel/meeting.cpp": "the meeting that a lane's part of a step takes part in",
     "lib/cl/compile_watch.cpp": "who is told of compiling",
+    "lib/cl/other_builders.cpp": "who is told while another process builds a program",
     "lib/cl/device.cpp": "DeviceScope",
     "lib/cl/lane_device.cpp": "the device of a lane's thread",
 }

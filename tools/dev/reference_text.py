@@ -277,7 +277,7 @@ ignored with one line.
 
 PoCL's own cache folder also has `clnet-kernels`: `{notes_begin}{notes_version}`, then a line for each kernel that clnet's processes
 compiled, with ` failed` or ` crashed`
-behind those that did not succeed. A file of another version, or above {notes_bytes} begins anew.
+behind those that did not succeed. Another version, or above {notes_bytes}, begins anew. `*.lock` are empty files.
 
 ## Files of the programs
 

@@ -13,12 +13,14 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "clnet/error.h"
 #include "lib/cl/compile_watch.h"
+#include "lib/cl/other_builders.h"
 #include "lib/cl/quirks.h"
 #include "lib/exec/plan/foresight.h"
 
@@ -84,6 +86,10 @@ void refuse_crashing(const DeviceInfo& info, const std::vector<ocl::KernelToBuil
         std::move(makers));
 }
 
+void end_if(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw ocl::CompilingCancelled("compiling was cancelled");
+}
+
 /// Builds programs on several threads where the driver allows it. `built` runs on this thread several times a second, with the
 /// number of finished programs. Its exception ends the build once the programs in progress are built.
 void build_programs(ocl::Context& device, const std::vector<const ocl::ProgramSource*>& programs,
@@ -107,6 +113,7 @@ void build_programs(ocl::Context& device, const std::vector<const ocl::ProgramSo
   const auto threads =
       device.info().thread_safe ? std::min<std::size_t>(programs.size(), std::thread::hardware_concurrency()) : 1;
   if (threads <= 1) {
+    const ocl::WhileWaiting waiting([&] { built(next); });
     for (; next < programs.size(); ++next) {
       build(next);
       built(next + 1);
@@ -114,7 +121,8 @@ void build_programs(ocl::Context& device, const std::vector<const ocl::ProgramSo
   } else {
     std::vector<std::jthread> helpers;
     for (std::size_t i = 0; i < threads; ++i)
-      helpers.emplace_back([&] {
+      helpers.emplace_back([&](const std::stop_token& stop) {
+        const ocl::WhileWaiting waiting([&] { end_if(stop); });
         for (;;) {
           std::unique_lock lock(mutex);
           if (next >= programs.size()) return;
@@ -156,6 +164,7 @@ class ReadBeside {
 
  private:
   void read(ocl::Context& device, const std::stop_token& stop) {
+    const ocl::WhileWaiting waiting([&] { end_if(stop); });
     std::unique_lock lock(mutex_);
     while (changed_.wait(lock, stop, [&] { return !programs_.empty(); }) && !stop.stop_requested()) {
       const auto* program = programs_.front();
