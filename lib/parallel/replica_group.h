@@ -109,8 +109,8 @@ class ReplicaGroup {
 
   nn::Module& model_;
   std::vector<Device> devices_;
-  std::vector<double> shares_;           ///< of all devices, also of those that are others'
-  std::size_t first_ = 0;                ///< the place of the first device among them
+  std::vector<double> shares_;  ///< of all devices, also of those that are others'
+  std::size_t first_ = 0;       ///< the place of the first device among them
   bool sync_batch_norm_;
   std::deque<nn::ReplicaSlots> copies_;  ///< of all devices but the first
   std::vector<std::size_t> lane_of_;     ///< by device; a device that comes twice has one
