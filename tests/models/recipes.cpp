@@ -770,7 +770,7 @@ TEST_CASE("the C++ of docs/guide works as it stands there") {
        groups},
       {{"optimizers_schedules_1"}, cycles_of_momenta},
       {{"several_devices_1", "several_devices_several_models_1", "several_devices_a_share_of_each_batch_per_device_1",
-        "several_devices_a_share_of_each_batch_per_device_2"},
+        "several_devices_a_share_of_each_batch_per_device_2", "several_devices_a_share_of_each_batch_per_device_3"},
        a_model_over_several_devices},
       {{"clusters_a_loop_of_your_own_1", "clusters_a_loop_of_your_own_2"}, ranks_of_a_job},
       {{"clusters_data_on_one_host_1"}, data_of_one_rank},
