@@ -25,7 +25,7 @@
 namespace clnet::onnx {
 namespace {
 
-constexpr protozero::pbf_tag_type graph_field = 7, initializer_field = 5, sparse_field = 15;
+constexpr protozero::pbf_tag_type graph_field = 7, initializer_field = 5;
 constexpr protozero::pbf_tag_type data_field = 9, documentation_field = 12, metadata_field = 16;  // of a tensor
 
 HostTensor host_of(const data::Array& array) {
