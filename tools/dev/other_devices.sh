@@ -4,6 +4,8 @@
 #                                                              operations' tests those that the options choose
 #   tools/dev/other_devices.sh intel [option of ctest]...      Intel's runtime for CPUs (tools/dev/intel_runtime.sh gets it)
 #   tools/dev/other_devices.sh intel-and-pocl                  the tests of evaluations over two devices, on both in one process
+#   tools/dev/other_devices.sh platforms                       a training on PoCL, rusticl and Intel's runtime at once: as ranks, and
+#                                                              as devices of one process
 #   tools/dev/other_devices.sh rusticl|intel self-test [option of clnet-info]...
 #   tools/dev/other_devices.sh oclgrind [tests of Catch2]      the checking simulator (package oclgrind), which is some 1000 times
 #                                                              slower: without argument it runs a chosen subset
@@ -23,15 +25,15 @@ run_tests() {
   awk '/^[0-9]+ skipped: / { n = $1; $1 = ""; count[$0] += n } END { for (why in count) print count[why] why }' \
     build/Testing/Temporary/LastTest.log | sort -rn
 }
-# Sets Intel's runtime as the only one, or ends where it does not run.
+# Sets Intel's runtime as the only one. Says so and fails where it does not run.
 use_intel() {
-  runtime=$(tools/dev/intel_runtime.sh)
+  runtime=$(tools/dev/intel_runtime.sh) || exit 1
   # shellcheck disable=SC2086,SC2163  # a list of assignments
   export $runtime
   if ! refusal=$(build/tools/clnet-info 2>&1 >/dev/null); then
     echo "Intel's runtime does not run on this processor: $refusal"
     # Everything else that clnet-info may say is a fault.
-    case $refusal in *"no OpenCL device found"*) exit 0 ;; *) exit 1 ;; esac
+    case $refusal in *"no OpenCL device found"*) return 1 ;; *) exit 1 ;; esac
   fi
   build/tools/clnet-info | sed -n 's/^ *driver */Intel, driver /p'
 }
@@ -41,11 +43,11 @@ case $device in
     run_tests "$@"
     ;;
   intel)
-    use_intel
+    use_intel || exit 0
     run_tests "$@"
     ;;
   intel-and-pocl)
-    use_intel
+    use_intel || exit 0
     vendors=$(mktemp -d)
     trap 'rm -rf "$vendors"' EXIT
     cp "$OCL_ICD_VENDORS" /etc/OpenCL/vendors/pocl.icd "$vendors"
@@ -54,6 +56,17 @@ case $device in
       OCL_ICD_VENDORS=$vendors CLNET_DEVICE=$first CLNET_TEST_SECOND=$second CLNET_TEST_PLAIN=1 CLNET_VERIFY=1 \
         build/tests/clnet-op-tests --filenames-as-tags -w NoTests "[#copy_to]"
     done
+    ;;
+  platforms)
+    vendors=$(mktemp -d) names="portable rusticl"
+    trap 'rm -rf "$vendors"' EXIT
+    cp /etc/OpenCL/vendors/pocl.icd /etc/OpenCL/vendors/rusticl.icd "$vendors"
+    if use_intel; then
+      cp "$OCL_ICD_VENDORS" "$vendors"
+      names="$names intel"
+    fi
+    # shellcheck disable=SC2086  # a list of words
+    OCL_ICD_VENDORS=$vendors RUSTICL_ENABLE=swrast tests/dist/platforms.py build/tools/clnet-info build/tools/clnet-train $names
     ;;
   oclgrind)
     work=$(mktemp -d)
@@ -84,7 +97,7 @@ case $device in
     echo "Oclgrind has nothing to report."
     ;;
   *)
-    sed -n '3,9s/^# *//p' "$0" >&2
+    sed -n '3,11s/^# *//p' "$0" >&2
     exit 2
     ;;
 esac
