@@ -22,6 +22,9 @@ using Seconds = std::chrono::duration<double>;
 /// Messages often come so soon that the thread would sleep longer.
 constexpr std::chrono::microseconds spins{50};
 constexpr std::chrono::duration<double> shortest_rest{50e-6}, longest_rest{1e-3};
+/// While the program waits its core is free, and each rest makes a step longer.
+constexpr std::chrono::microseconds spins_when_awaited{500};
+constexpr std::chrono::duration<double> longest_rest_when_awaited{200e-6};
 /// Where there is nothing to do but to listen for beats.
 constexpr std::chrono::duration<double> idle_rest{20e-3};
 /// A rank that has left says nothing more: what it sent before is here soon.
@@ -46,7 +49,12 @@ struct Engine::Ticket : Posted {
   }
   void wait() override {
     std::unique_lock lock(engine.mutex_);
-    engine.changed_.wait(lock, [&] { return is_done || engine.failure_; });
+    if (!is_done && !engine.failure_) {
+      ++engine.waiting_;
+      engine.asked_.notify_one();
+      engine.changed_.wait(lock, [&] { return is_done || engine.failure_; });
+      --engine.waiting_;
+    }
     if (!is_done) engine.throw_failure(where);
   }
 
@@ -139,10 +147,10 @@ void Engine::run() {
 void Engine::work(const Wire& wire, Heartbeat& heartbeat) {
   moved_ = Clock::now();
   auto pause = shortest_rest;
-  bool left = false;
+  bool left = false, awaited = false;
   for (;;) {
     std::optional<std::string> abort;
-    bool leaves = false;
+    bool leaves = false, begins_to_wait = false;
     {
       const std::lock_guard lock(mutex_);
       while (!posted_.empty()) {
@@ -154,6 +162,8 @@ void Engine::work(const Wire& wire, Heartbeat& heartbeat) {
       }
       abort = abort_;
       leaves = leaves_;
+      begins_to_wait = waiting_ > 0 && !awaited;
+      awaited = waiting_ > 0;
     }
     if (abort) throw RankLost(heartbeat.name_of(world_.rank) + ": " + *abort);
     const bool moved = advance_jobs(wire, heartbeat);
@@ -165,18 +175,18 @@ void Engine::work(const Wire& wire, Heartbeat& heartbeat) {
       if (heartbeat.all_left()) break;
     }
     const auto now = Clock::now();
-    if (moved) {
+    if (moved || begins_to_wait) {
       moved_ = now;
       pause = shortest_rest;
     } else if (jobs_.empty() && !left) {
       rest(std::min(idle_rest, heartbeat.period() / 4));
       moved_ = Clock::now();
       pause = shortest_rest;
-    } else if (now - moved_ < spins) {
+    } else if (now - moved_ < (awaited ? spins_when_awaited : spins)) {
       std::this_thread::yield();
     } else {
       rest(pause);
-      pause = std::min(2 * pause, longest_rest);
+      pause = std::min(2 * pause, awaited ? longest_rest_when_awaited : longest_rest);
     }
   }
   {
@@ -233,7 +243,8 @@ void Engine::require_ranks(const Heartbeat& heartbeat) const {
 void Engine::rest(Seconds longest) {
   std::unique_lock lock(mutex_);
   const bool left = leaves_;
-  asked_.wait_for(lock, longest, [&] { return !posted_.empty() || abort_ || leaves_ != left; });
+  const auto waiting = waiting_;
+  asked_.wait_for(lock, longest, [&] { return !posted_.empty() || abort_ || leaves_ != left || waiting_ > waiting; });
 }
 
 /// Ends the process, unless the program does.

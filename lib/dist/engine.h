@@ -71,6 +71,7 @@ class Engine {
   std::string name_;                          ///< this rank, with its host
   bool started_ = false, leaves_ = false, ends_ = false, finishes_ = false, finished_ = false;
   bool told_ = false;  ///< the program has the failure
+  int waiting_ = 0;    ///< threads that have nothing to do before a job is done
 
   // The thread's own.
   std::deque<Job> jobs_;
