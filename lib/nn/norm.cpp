@@ -68,10 +68,10 @@ void require_last(const char* layer, const Tensor& x, const Shape& shape) {
 
 /// Who adds the statistics of a call in training; nothing: it has only those of its rows.
 SumFunction sum_of(const std::optional<dist::Group>& group) {
-  if (group && group->size() > 1)
-    return [group = *group](const std::vector<Tensor>& own) { return dist::all_reduce(own, group); };
   const auto* shared = SharedStatistics::now();
-  return shared ? shared->sum() : nullptr;
+  if (!group || group->size() == 1) return shared ? shared->sum() : nullptr;
+  const auto of_group = [group = *group](const std::vector<Tensor>& own) { return dist::all_reduce(own, group); };
+  return shared ? shared->counted(of_group) : of_group;
 }
 
 /// How many batches there were with this one, as each thread that evaluates the graph has found.

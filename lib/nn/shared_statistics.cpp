@@ -15,8 +15,18 @@ thread_local SharedStatistics* innermost_statistics = nullptr;
 
 }  // namespace
 
-SharedStatistics::SharedStatistics(SumFunction sum) : sum_(std::move(sum)), outer_(std::exchange(innermost_statistics, this)) {}
+SharedStatistics::SharedStatistics(SumFunction sum, bool counts)
+    : counts_(counts), sum_(counted(std::move(sum))), outer_(std::exchange(innermost_statistics, this)) {}
 SharedStatistics::~SharedStatistics() { leave_scope(innermost_statistics, this, &SharedStatistics::outer_); }
+
+SumFunction SharedStatistics::counted(SumFunction sum) const {
+  if (counts_ || !sum) return sum;
+  return [sum = std::move(sum)](const std::vector<Tensor>& own) {
+    std::vector<Tensor> nothing;
+    for (const auto& each : own) nothing.push_back(each * 0.0);
+    return sum(nothing);
+  };
+}
 
 SharedStatistics* SharedStatistics::now() { return innermost_statistics; }
 

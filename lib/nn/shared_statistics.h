@@ -17,8 +17,9 @@ using SumFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&
 /// its own keeps to that.
 class SharedStatistics {
  public:
-  /// `sum`: null where this thread's part is the whole batch.
-  explicit SharedStatistics(SumFunction sum);
+  /// `sum`: null where this thread's part is the whole batch, or batch norm has the statistics of each part. `counts`: whether
+  /// this thread's rows are of the batch; others, which only stand in for none, add nothing to any sums.
+  explicit SharedStatistics(SumFunction sum, bool counts = true);
   ~SharedStatistics();
   SharedStatistics(const SharedStatistics&) = delete;
   SharedStatistics& operator=(const SharedStatistics&) = delete;
@@ -26,11 +27,14 @@ class SharedStatistics {
   /// This thread's innermost one, or null.
   static SharedStatistics* now();
   const SumFunction& sum() const { return sum_; }
+  /// As a layer's own `sum` has to be.
+  SumFunction counted(SumFunction sum) const;
   /// A buffer that follows such statistics, and so has equal values in all parts.
   void add(const Parameter& buffer) { buffers_.push_back(buffer); }
   const std::vector<Parameter>& buffers() const { return buffers_; }
 
  private:
+  const bool counts_;
   SumFunction sum_;
   std::vector<Parameter> buffers_;
   SharedStatistics* outer_;

@@ -533,14 +533,10 @@ class Fit {
       const Autocast cast(options_.precision);
       const OwnRows rows(job_, part.rows);
       const bool has_rows = batch.images.defined();
-      std::optional<nn::SharedStatistics> statistics;
+      nn::SumFunction sum;
       if (options_.sync_batch_norm && job_.several())
-        statistics.emplace([this, has_rows](std::vector<Tensor> own) {
-          // What stands in for a share without samples counts nowhere.
-          for (auto& sums : own)
-            if (!has_rows) sums = sums * 0.0;
-          return dist::all_reduce(own, *options_.group);
-        });
+        sum = [this](const std::vector<Tensor>& own) { return dist::all_reduce(own, *options_.group); };
+      const nn::SharedStatistics statistics(std::move(sum), has_rows);
       const auto step = step_of(model_, part);
       run_.loss = advance(weighed(step, part, has_rows),
                           has_rows ? metrics::update(metrics_, step.outputs, step.labels) : std::vector<Tensor>{});
