@@ -1,5 +1,6 @@
 // clnet-run: runs networks from ONNX files, and the conformance tests of ONNX.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include "tools/options_fault.h"
 #include "tools/output.h"
 #include "tools/run_profile.h"
+#include "tools/tell_compiling.h"
 
 namespace {
 
@@ -51,14 +53,16 @@ struct Interrupted : Error {
   using Error::Error;
 };
 
-/// Ends a run that takes longer, or that Ctrl-C ends.
+/// Ends a run that takes longer, or that Ctrl-C ends: between nodes, and while kernels are compiled.
 void limit(Model& model, double seconds) {
   const auto begun = std::chrono::steady_clock::now();
-  model.set_check([begun, seconds] {
+  const auto check = [begun, seconds] {
     if (interrupted) throw Interrupted("interrupted");
     if (seconds > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() > seconds)
       throw Error(fmt::format("took longer than the {} s of --timeout", seconds));
-  });
+  };
+  model.set_check(check);
+  clnet::tools::tell_of_compiling(::isatty(STDERR_FILENO) ? stderr : nullptr, check);
 }
 
 int check(const Options& options) {
@@ -76,8 +80,6 @@ int check(const Options& options) {
       fmt::print("{}: {}\n", path.filename().string(), line);
       std::fflush(stdout);
     }
-  if (passed + failed + skipped == 0)
-    throw clnet::FileError(fmt::format("{}: holds no case with a model.onnx", options.check[0]));
   fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
   clnet::tools::require_written();
   return failed == 0 && passed > 0 ? 0 : 1;
@@ -118,15 +120,14 @@ int show(Model& model, const Options& options) {
 struct Treatment {
   std::vector<float> mean, std;
   bool crop;
+  std::string source;  ///< of mean and std, for errors
 };
 
 Treatment treatment_of(const Model& model, const Options& options) {
-  const auto notes = clnet::tools::image_notes(model, options.model);
-  Treatment out{options.mean, options.std, options.crop.value_or(notes.crop)};
-  if (!options.mean.empty() || !options.std.empty()) return out;
-  out.mean = notes.mean;
-  out.std = notes.std;
-  return out;
+  const bool crop = options.crop.value_or(clnet::tools::image_crop(model));
+  if (!options.mean.empty() || !options.std.empty()) return {options.mean, options.std, crop, "--mean and --std"};
+  auto notes = clnet::tools::image_notes(model, options.model);
+  return {std::move(notes.mean), std::move(notes.std), crop, options.model + ": its metadata"};
 }
 
 /// An image as the network's input: resized to --size or the input's own extents, and normalized.
@@ -143,23 +144,20 @@ Value image_value(const std::string& path, const clnet::onnx::ValueInfo& input, 
     height = options.size[0];
     width = options.size.back();
   }
-  auto image = clnet::data::read_image(path, channels == 1 ? 1 : 3);
-  if (height == 0 || width == 0) height = image.shape[1], width = image.shape[2];
-  if (treatment.crop) {
-    // The shorter side fits; the middle is cut out.
-    const double scale = std::max(static_cast<double>(height) / static_cast<double>(image.shape[1]),
-                                  static_cast<double>(width) / static_cast<double>(image.shape[2]));
-    const auto scaled = [&](int dim, std::int64_t least) {
-      return std::max(least, static_cast<std::int64_t>(std::llround(scale * static_cast<double>(image.shape[dim]))));
-    };
-    image = clnet::data::resize_image(image, scaled(1, height), scaled(2, width));
-  } else {
-    image = clnet::data::resize_image(image, height, width);
+  const std::int64_t colours = channels == 1 ? 1 : 3;
+  if (height == 0 || width == 0) {
+    const auto whole = clnet::data::read_image(path, colours);
+    height = whole.shape[1];
+    width = whole.shape[2];
   }
-  clnet::Tensor x = clnet::cast(image.tensor(), clnet::Dtype::f32) / 255.0;
-  const auto top = (x.size(1) - height) / 2, left = (x.size(2) - width) / 2;
-  x = clnet::unsqueeze(clnet::slice(clnet::slice(x, 1, top, top + height), 2, left, left + width), 0);
-  if (!as.takes_bytes()) x = clnet::tools::normalized(x, treatment.mean, treatment.std, path);
+  // As clnet-train has them, to the bit.
+  const clnet::data::Images images({{.image = path}}, {"image"},
+                                   {.height = height, .width = width, .channels = colours, .keep_aspect = treatment.crop});
+  clnet::Tensor x = clnet::unsqueeze(images.get(0, 0)[0].tensor(), 0);
+  if (!as.takes_bytes())
+    x = clnet::tools::normalized(x, treatment.mean, treatment.std, treatment.source);
+  else if (!options.mean.empty() || !options.std.empty())
+    throw Error(fmt::format("--mean and --std: {} takes bytes, which are not normalized", as.description()));
   return Value(as.of(x));
 }
 
@@ -250,6 +248,7 @@ class Runs {
       } catch (const Interrupted&) {
         throw;
       } catch (const Error&) {
+        if (interrupted) throw Interrupted("interrupted");
         compiles_ = false;  // the run below tells a fault of the network
       }
     }
@@ -364,11 +363,14 @@ int main(int argc, char** argv) {
   app.add_flag("--info", options.info, "prints inputs, outputs, parameters, multiply-adds, operators and which are unsupported");
   app.add_option("--mean", options.mean,
                  "subtracted from images' pixels of 0 to 1, one or per channel; without it and --std, as the network says")
-      ->delimiter(',');
-  app.add_option("--std", options.std, "divides them then")->delimiter(',')->check(CLI::PositiveNumber);
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--std", options.std, "divides them then")->delimiter(',')->allow_extra_args(false)->check(CLI::PositiveNumber);
   app.add_option("--size", options.size, "of images: HEIGHT,WIDTH or one for both; default: the input's")
       ->delimiter(',')
-      ->expected(1, 2);
+      ->expected(1, 2)
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber);
   bool crops = false, stretches = false;
   auto* crop =
       app.add_flag("--crop", crops, "cuts the middle out of images, instead of stretching them; default: as the network says");
@@ -381,7 +383,7 @@ int main(int argc, char** argv) {
       ->type_name("DIR...");
   app.add_option("--rtol", options.rtol, "relative tolerance of --check (1e-3)");
   app.add_option("--atol", options.atol, "absolute tolerance of --check (1e-5)");
-  app.add_option("--timeout", options.timeout, "seconds for one run, and of --info 10; 0: no limit")
+  app.add_option("--timeout", options.timeout, "seconds for one run, compiling included, and of --info 10; 0: no limit")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--f64-as-f32", options.f64_as_f32, "computes in f32 what the file has in double");
   app.add_flag("--no-passes", options.no_passes, "computes each node as the file has it, without fusing patterns");
@@ -408,10 +410,11 @@ int main(int argc, char** argv) {
     if (!options.check.empty()) return check(options);
     auto model = clnet::onnx::load(options.model, {.f64_as_f32 = options.f64_as_f32, .passes = !options.no_passes});
     return options.info ? show(model, options) : run(model, options);
-  } catch (const Interrupted&) {
-    fmt::print(stderr, "clnet-run: interrupted\n");
-    return 130;
   } catch (const std::exception& error) {
+    if (interrupted) {
+      fmt::print(stderr, "clnet-run: interrupted\n");
+      return 130;
+    }
     // Errors of a node do not know which file it is from.
     const std::string_view text = error.what();
     const bool named = options.check.empty() && text.starts_with("in ");

@@ -66,7 +66,11 @@ OnnxClassifier::OnnxClassifier(const TrainOptions& o)
     throw Error(fmt::format("{}: {} takes pixels as they are, without --normalize {}", file_, input_.description(), o.normalize));
   if (o.chosen_image_size && ((image_[1] && image_[1] != *o.image_size) || (image_[2] && image_[2] != *o.image_size)))
     throw Error(fmt::format("--image-size: {} takes images of {} x {}", o.model, image_[1], image_[2]));
-  if (!input_.takes_bytes()) said_ = image_notes(network_, file_);
+  try {
+    if (!input_.takes_bytes()) said_ = image_notes(network_, file_);
+  } catch (const Error&) {
+    if (!o.chosen_normalize) throw;
+  }
   normalizes_ = !o.chosen_normalize && !(said_.mean.empty() && said_.std.empty());
   train();
 }
@@ -105,7 +109,7 @@ std::vector<std::string> OnnxClassifier::notes(const TrainOptions& o) const {
   const auto values = fmt::format("mean {}, std {}", said_.mean.empty() ? "0" : fmt::format("{}", fmt::join(said_.mean, ",")),
                                   said_.std.empty() ? "1" : fmt::format("{}", fmt::join(said_.std, ",")));
   lines.push_back(normalizes_ ? fmt::format("{} says how images are normalized: {}; --normalize changes that", name, values)
-                              : fmt::format("--normalize {} goes before what {} says: {}", o.normalize, name, values));
+                              : fmt::format("--normalize {} in place of what {} says: {}", o.normalize, name, values));
   return lines;
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -265,7 +266,6 @@ void define(CLI::App& app, TrainOptions& o) {
       group, "--devices", o.device_texts, "WHICH,...",
       "train on all of these at the same time, each with its share of every batch; under mpirun: the devices of the ranks on a "
       "host, in their order, gone through again where ranks are more; + gives a rank several, as 0:0+0:1,1:0 for two ranks")
-      ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->excludes("--device");
   option(
@@ -341,19 +341,22 @@ void complete(TrainOptions& o) {
     o.model = path.filename().string();
     name = path.stem().string();
   }
-  for (const auto& text : o.device_texts) {
-    auto& own = o.devices.emplace_back();
+  const auto words = [](const std::string& text, char between) {
+    std::vector<std::string> found;
     for (std::size_t at = 0; at <= text.size();) {
-      const auto end = std::min(text.find('+', at), text.size());
-      own.push_back(text.substr(at, end - at));
+      const auto end = std::min(text.find(between, at), text.size());
+      found.push_back(text.substr(at, end - at));
       at = end + 1;
     }
-  }
+    return found;
+  };
+  for (const auto& text : o.device_texts)
+    for (const auto& own : words(text, ',')) o.devices.push_back(words(own, '+'));
   for (const auto& share : o.share_texts) {
     if (share == "auto")
       o.measures_shares = true;
     else
-      o.shares.push_back(std::stod(share));
+      o.shares.push_back(std::strtod(share.c_str(), nullptr));
   }
   if (o.batch_size == 0) o.batch_size = models::is_language_model(o.model) ? 32 : 128;
   const bool is_large =

@@ -39,7 +39,8 @@ std::vector<float> numbers_in(const onnx::Model& model, std::string_view key, do
     float number = 0;
     const auto [end, code] = std::from_chars(rest.data(), rest.data() + comma, number);
     if (code != std::errc() || end != rest.data() + comma || !std::isfinite(number) || !(number > low) || numbers.size() == most)
-      throw Error(fmt::format("{}: the metadata {} are no numbers of channels", file, key));
+      throw Error(fmt::format("{}: the metadata {} are \"{}\", not numbers{} with commas between them", file, key,
+                              on_one_line(std::string(value_of(model, key).substr(0, 60))), low == 0 ? " above 0" : ""));
     numbers.push_back(number);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
@@ -63,8 +64,10 @@ std::pair<std::string, std::string> metadata_of_labels(const std::vector<std::st
 ImageNotes image_notes(const onnx::Model& model, const std::string& file) {
   return {.mean = numbers_in(model, mean_key, -INFINITY, file),
           .std = numbers_in(model, deviation_key, 0, file),
-          .crop = !value_of(model, crop_key).empty()};
+          .crop = image_crop(model)};
 }
+
+bool image_crop(const onnx::Model& model) { return value_of(model, crop_key) == "1"; }
 
 std::vector<std::string> image_labels(const onnx::Model& model) {
   std::vector<std::string> labels;

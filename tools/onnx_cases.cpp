@@ -90,11 +90,16 @@ std::string checked_case(const fs::path& folder, const CaseOptions& options) {
 }
 
 std::vector<fs::path> cases_in(const fs::path& folder) {
-  if (fs::exists(folder / "model.onnx")) return {folder};
+  // One without a model is none, and fails.
+  const auto is_case = [](const fs::path& path) {
+    return fs::exists(path / "model.onnx") || fs::exists(path / "test_data_set_0");
+  };
+  if (is_case(folder)) return {folder};
   if (!fs::is_directory(folder)) throw FileError(fmt::format("{}: is no folder of cases", folder.string()));
   std::vector<fs::path> out;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_directory() && fs::exists(entry.path() / "model.onnx")) out.push_back(entry.path());
+    if (entry.is_directory() && is_case(entry.path())) out.push_back(entry.path());
+  if (out.empty()) throw FileError(fmt::format("{}: holds no case with a model.onnx", folder.string()));
   std::sort(out.begin(), out.end());
   return out;
 }

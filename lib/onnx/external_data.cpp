@@ -1,5 +1,7 @@
 #include "lib/onnx/external_data.h"
 
+#include <fmt/format.h>
+
 #include <ostream>
 
 #include "lib/base/file.h"
@@ -33,6 +35,8 @@ std::string ExternalData::add(std::string_view name, const HostTensor& tensor) {
 
 void ExternalData::write(const std::function<void()>& write_model) const {
   if (is_empty()) return write_model();
+  // The model is written last, and may be refused sooner.
+  if (std::filesystem::is_directory(model_)) throw FileError(fmt::format("{}: is a folder, not a file", model_.string()));
   const auto path = model_.parent_path() / location();
   std::error_code ignored;
   const bool is_new = !std::filesystem::exists(path, ignored);

@@ -219,6 +219,9 @@ class Replacing {
       throw Error(fmt::format("{}: would have more than 2 GiB without the data of its initializers", target.string()));
   }
 
+  /// Whether data go into a file of their own.
+  bool is_apart() const { return !beside_.is_empty(); }
+
   Replaced write() {
     beside_.write([&] {
       file::replace(target_, [&](std::ostream& out) {
@@ -291,12 +294,26 @@ class Replacing {
 
 }  // namespace
 
+/// Where the data of the result go, there must be none of the model that is read, unless it is that model's place.
+void require_own_data(const std::filesystem::path& model, const ModelFile& file, const std::filesystem::path& target,
+                      const std::string& location) {
+  std::error_code none;
+  if (std::filesystem::equivalent(model, target, none)) return;
+  const auto written = target.parent_path() / location;
+  for (const auto& data : file.graph.initializers)
+    if (data.external && std::filesystem::equivalent(file.folder / data.external->location, written, none))
+      throw FileError(fmt::format("{}: its data are in {}, which those of {} would replace; give the result another name",
+                                  file.name, written.string(), target.string()));
+}
+
 Replaced replace_initializers(const std::filesystem::path& model, const std::vector<data::Array>& arrays,
                               const std::filesystem::path& target, std::uint64_t most) {
   const auto file = read_model(model);
   if (has_external_attribute(file))
     throw Unsupported(fmt::format("{}: a node's attribute, or a sparse initializer, has its data in another file", file.name));
-  return Replacing(file, arrays, target, most).write();
+  Replacing replacing(file, arrays, target, most);
+  if (replacing.is_apart()) require_own_data(model, file, target, ExternalData(target).location());
+  return replacing.write();
 }
 
 }  // namespace clnet::onnx

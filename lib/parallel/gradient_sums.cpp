@@ -36,6 +36,8 @@ void add_numbers(const std::vector<const float*>& numbers, const std::vector<dou
     const auto count = std::min(exact.size(), target.size() - begin);
     exact.fill(0);
     for (std::size_t part = 0; part < numbers.size(); ++part) {
+      // Of a mean over nothing.
+      if (factors[part] == 0) continue;
       const auto* from = numbers[part] + begin;
       for (std::size_t i = 0; i < count; ++i) exact[i] += double{from[i]} * factors[part];
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <future>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -102,10 +103,12 @@ double count_of(const std::vector<Part>& parts) {
   return all;
 }
 
+/// A mean over nothing has no part in it.
 double loss_of(const std::vector<Part>& parts) {
   const double all = count_of(parts);
+  if (all == 0) return std::numeric_limits<double>::quiet_NaN();
   double loss = 0;
-  for (const auto& part : parts) loss += all > 0 ? part.loss * (part.count / all) : 0;
+  for (const auto& part : parts) loss += part.count > 0 ? part.loss * (part.count / all) : 0;
   return loss;
 }
 
@@ -270,6 +273,8 @@ WholeBatch ReplicaGroup::compute(const nn::NamedParameters& parameters, const st
     }));
   }
   const auto computed = running.results();
+  for (const auto& part : computed)
+    if (!(part.count >= 0)) throw Error(fmt::format("Replicas: the count of a step is {}, not 0 or more", part.count));
   for (std::size_t i = 0; i < count; ++i)
     if (parts[i].rows.count == 0) hand_on(shared_buffers, running.devices()[0], i);
   WholeBatch result;

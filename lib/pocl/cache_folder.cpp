@@ -22,8 +22,11 @@ std::optional<std::string> cache_folder() {
 std::string unusable_cache() {
   const auto folder = cache_folder();
   std::error_code code;
-  if (!folder || !std::filesystem::exists(*folder, code) || std::filesystem::is_directory(*folder, code)) return {};
-  return fmt::format("its cache folder {} is no folder (POCL_CACHE_DIR)", *folder);
+  if (!folder || !std::filesystem::exists(*folder, code)) return {};
+  if (!std::filesystem::is_directory(*folder, code))
+    return fmt::format("its cache folder {} is no folder (POCL_CACHE_DIR)", *folder);
+  // It compiles there also what it has compiled before.
+  return os::may_write(*folder) ? "" : fmt::format("its cache folder {} cannot be written (POCL_CACHE_DIR)", *folder);
 }
 
 std::string no_device_without_cache() {

@@ -105,7 +105,10 @@ class Fit {
   }
 
   FitResult run() {
-    if (!options_.devices.empty()) here_.emplace(options_.devices[0]);
+    if (!options_.devices.empty())
+      here_.emplace(options_.devices[0]);
+    else if (const auto own = optimizer_.parameters()[0].second.value().device(); !(own == Device::current()))
+      here_.emplace(own);
     const nn::KeptModes kept(model_);
     if (nn::Modes::all_in_inference(model_)) train_unfrozen();
     Interrupt interrupt(options_.interrupt);

@@ -216,7 +216,9 @@ Tensor Job::weighed(const Tensor& mean, const Tensor& count, const data::Rows& r
   if (!group_) return mean;
   if (!count.defined()) return mean * (static_cast<double>(rows.count) / static_cast<double>(rows.batch));
   const auto own = stop_gradient(cast(count, Dtype::f32));
-  return mean * (own / maximum(dist::all_reduce(own, *group_), 1.0));
+  // A mean over nothing has no part in it.
+  const auto known = where(greater(own, 0.0), mean, zeros_like(mean));
+  return known * (own / maximum(dist::all_reduce(own, *group_), 1.0));
 }
 
 OwnRows::OwnRows(const Job& job, const data::Rows& rows) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,7 +112,11 @@ bool SeveralDevices::weigh(parallel::WholeBatch& own, bool has_samples, const Ra
   const auto parameters = optimizer_.parameters();
   const double drawn = static_cast<double>(own.random.offset - start.offset);
   // And by parameter, how many ranks' losses reach it.
-  std::vector<double> sums{own.loss * own.count,   own.count, has_samples ? 1.0 : 0.0, drawn, drawn * drawn,
+  std::vector<double> sums{own.count > 0 ? own.loss * own.count : 0,
+                           own.count,
+                           has_samples ? 1.0 : 0.0,
+                           drawn,
+                           drawn * drawn,
                            interrupted ? 1.0 : 0.0};
   const auto head = sums.size();
   for (const auto& gradient : own.gradients) sums.push_back(gradient.defined() ? 1 : 0);
@@ -126,10 +131,10 @@ bool SeveralDevices::weigh(parallel::WholeBatch& own, bool has_samples, const Ra
     if (reached != ranks) throw Error(fmt::format("train::fit: the loss depends on {} on some ranks only", parameters[k].first));
     const auto shape = parameters[k].second.shape();
     auto values = has_samples ? own.gradients[k].to_vector<float>() : std::vector<float>(static_cast<std::size_t>(shape.numel()));
-    for (float& value : values) value = static_cast<float>(value * part);
+    for (float& value : values) value = part > 0 ? static_cast<float>(value * part) : 0;
     own.gradients[k] = Tensor::from(values, shape);
   }
-  own.loss = count > 0 ? sums[0] / count : 0;
+  own.loss = count > 0 ? sums[0] / count : std::numeric_limits<double>::quiet_NaN();
   own.random.offset = start.offset + static_cast<std::uint64_t>(ranks > 0 ? sums[3] / ranks : 0);
   return sums[5] > 0;
 }

@@ -146,14 +146,14 @@ TEST_CASE("clnet-run goes by what clnet-train --export says of images and classe
   CHECK(said("b.onnx", "clnet.std") == deviation);
   const auto after = run("b.onnx", {}).second;
   for (std::size_t i = 0; i < 2; ++i) CHECK(after[i] == Approx(scores[i]).epsilon(0.001));
-  CHECK_THAT(again({"--normalize", "none"}), Contains("--normalize none goes before what net.onnx says: mean " + mean));
+  CHECK_THAT(again({"--normalize", "none"}), Contains("--normalize none in place of what net.onnx says: mean " + mean));
   CHECK(said("b.onnx", "clnet.mean") == "none");
   CHECK(said("b.onnx", "clnet.std") == "none");
 
   clnet::onnx::save(model, {clnet::zeros({1, 3, 8, 8})}, place / "bad.onnx", {.metadata = {{"clnet.std", "1,0,1"}}});
   const auto bad = Process(place.path(), {CLNET_RUN, "bad.onnx", picture}).wait();
   CHECK(bad.code == 1);
-  CHECK(bad.err == "clnet-run: bad.onnx: the metadata clnet.std are no numbers of channels\n");
+  CHECK(bad.err == "clnet-run: bad.onnx: the metadata clnet.std are \"1,0,1\", not numbers above 0 with commas between them\n");
 }
 
 TEST_CASE("clnet-train: folders train and test of images") {

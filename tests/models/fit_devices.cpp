@@ -217,7 +217,10 @@ TEST_CASE("clnet-train: several devices, stopped and resumed") {
   CHECK(joined.code == 0);
   CHECK(content(folder / "plus") == content(folder / "whole"));
   CHECK_THAT(refused({"--devices", "0:0+"}, 2), Catch::Contains("--devices: a name is needed, got nothing"));
+  CHECK_THAT(refused({"--devices", "0:0,,0:1"}, 2), Catch::Contains("--devices: a name is needed, got nothing"));
+  CHECK_THAT(refused({"--devices", "0:0,"}, 2), Catch::Contains("--devices: a name is needed, got nothing"));
   CHECK_THAT(refused({"--shares", "1"}, 2), Catch::Contains("--shares: 1 for 2 devices"));
+  CHECK_THAT(refused({"--shares", "1e-400,0"}, 2), Catch::Contains("--shares: all are 0"));
   CHECK_THAT(refused({"--shares", "0,0"}, 2), Catch::Contains("--shares: all are 0"));
   CHECK_THAT(refused({"--shares", "1,x"}, 2), Catch::Contains("--shares: x is not a number from 0"));
   CHECK_THAT(refused({"--shares", "auto,1"}, 2), Catch::Contains("--shares: auto beside numbers"));

@@ -9,6 +9,7 @@
 
 #include "clnet/clnet.h"
 #include "clnet/onnx.h"
+#include "lib/base/file.h"
 #include "tests/onnx/builder.h"
 #include "tests/onnx/one_node.h"
 #include "tests/support/temporary.h"
@@ -143,8 +144,18 @@ TEST_CASE("a model that cannot be written leaves no data beside it") {
   folder.write("net.onnx", network().model());
   const std::vector<data::Array> arrays{array_of("small", {1, 4}, {4, 3, 2, 1})};
   fs::create_directory(folder / "taken.onnx");
+  folder.write("taken.onnx.data", "as before");
   CHECK_THROWS_AS(onnx::replace_initializers(folder / "net.onnx", arrays, folder / "taken.onnx", 0), FileError);
-  CHECK_FALSE(fs::exists(folder / "taken.onnx.data"));
+  CHECK(file::read(folder / "taken.onnx.data", 1 << 20) == "as before");
+
+  // A copy of a model has its data in the file of the first.
+  onnx::replace_initializers(folder / "net.onnx", arrays, folder / "big.onnx", 0);
+  fs::copy_file(folder / "big.onnx", folder / "copy.onnx");
+  const auto data = file::read(folder / "big.onnx.data", 1 << 20);
+  CHECK_THROWS_WITH(onnx::replace_initializers(folder / "copy.onnx", arrays, folder / "big.onnx", 0),
+                    Contains("copy.onnx") && Contains("which those of") && Contains("give the result another name"));
+  CHECK(file::read(folder / "big.onnx.data", 1 << 20) == data);
+  onnx::replace_initializers(folder / "big.onnx", arrays, folder / "big.onnx", 0);
 
   // Kept data that are not there, or fewer than they should be.
   onnx::replace_initializers(folder / "net.onnx", arrays, folder / "apart.onnx", 0);

@@ -143,6 +143,45 @@ TEST_CASE("the loss of replicas is the sum by the number that counts, not a mean
   CHECK_THROWS_WITH(replicas.step(sgd, {rows(0, 4), rows(4, 1)}, step), "Replicas: the parts are not those of one batch");
 }
 
+TEST_CASE("a part of which nothing counts has no part in the step of replicas") {
+  nn::Linear model{2, 3};
+  const Tensor x = Tensor::from({1.0F, 2.0F, -1.0F, 0.5F, 3.0F, 1.0F, 0.0F, -2.0F, 1.0F, 1.0F, -3.0F, 0.5F}, {6, 2});
+  const Tensor some = Tensor::from({0, 1, 2, 1, -100, -100}, {6}), none = full({6}, -100, Dtype::i32);
+  // Of the second part the loss is 0 / 0, and so are its gradients.
+  const auto mean_over = [](const Tensor& y, const Tensor& labels, const Tensor& counts) {
+    return cross_entropy(y, labels, {.reduction = Reduction::sum}) / counts;
+  };
+  const auto count_of = [](const Tensor& labels) { return sum(cast(greater_equal(labels, 0), Dtype::f32)); };
+  const auto step = [&](nn::Module& of, const data::Batch& batch) -> train::Step {
+    const Tensor counts = count_of(batch.labels);
+    return {mean_over(of(batch.images), batch.labels, counts), {}, {}, counts};
+  };
+  optim::SGD sgd(model, 0.1);
+  const auto before = model.state_dict();
+  const double alone = sgd.step(mean_over(model(x), some, count_of(some))).item<double>();
+  const auto want = weights_of(model);
+  model.load_state_dict(before);
+  parallel::Replicas replicas(model, {Device::current(), Device::current()}, {.shares = {2, 1}});
+  const auto parts = [&](const Tensor& labels) {
+    std::vector<data::Batch> all;
+    for (const auto& [first, count] : {std::pair{0, 4}, {4, 2}}) {
+      all.push_back({narrow(x, 0, first, count).detach(), narrow(labels, 0, first, count).detach()});
+      all.back().rows = {first, count, 6};
+    }
+    return all;
+  };
+  CHECK(replicas.step(sgd, parts(some), step) == Approx(alone));
+  require_figures(weights_of(model), want);
+  CHECK(std::isnan(replicas.step(sgd, parts(none), step)));
+
+  for (const double wrong : {-1.0, std::nan("")}) {
+    const auto counted = [&](nn::Module& of, const data::Batch& batch) -> train::Step {
+      return {cross_entropy(of(batch.images), batch.labels), {}, {}, full({}, wrong)};
+    };
+    CHECK_THROWS_WITH(replicas.step(sgd, parts(some), counted), Contains("the count of a step is"));
+  }
+}
+
 TEST_CASE("a step of replicas that throws changes no parameter, and the next one goes on") {
   auto model = dropping_model();
   optim::Adam adam(model, 0.01);
