@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from few_images import write_images
+
 # Weights and losses are of order 1, where f32 rounds by 6e-8. A step's sums, of up to 200 products, round in another order on each
 # device: by less than 1e-6 in all. Twenty steps of SGD with momentum hand that on, and hardly let it grow.
 TOLERANCE = 5e-6
@@ -20,17 +22,6 @@ STEPS = 20
 RATE = 0.1
 # What the tolerance must see: sums that are wrong by one part in a hundred.
 FAULT = 0.01
-
-
-def write_images(folder, count=480, side=8):
-    """A data set in the IDX format, whose classes can be learned."""
-    folder.mkdir()
-    for name in ("train", "t10k"):
-        labels = bytes(i * 7 % 10 for i in range(count))
-        images = bytes(200 if p // 6 == label else (i * 31 + p * p * 17) % 60
-                       for i, label in enumerate(labels) for p in range(side * side))
-        (folder / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, count, side, side) + images)
-        (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, count) + labels)
 
 
 def numbers(path):
@@ -97,7 +88,7 @@ def main():
     work = pathlib.Path(tempfile.mkdtemp())
     faults = 0
     try:
-        write_images(work / "data")
+        write_images(work / "data", 480, 480)
         for model in ("mlp", "cnn"):
             trainings = Trainings(program, model, work)
             alone = trainings.train("alone", devices[:1])

@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+from few_images import write_images
+
 RANKS = 4
 DEADLINE = int(os.environ.get("CLNET_DIST_TIMEOUT", "8"))
 LAUNCHERS_TIME = 2
@@ -32,18 +34,6 @@ class Fault(Exception):
 def require(holds, what):
     if not holds:
         raise Fault(what)
-
-
-def write_images(folder):
-    """A data set in the IDX format, whose classes can be learned."""
-    folder.mkdir()
-    side = 8
-    for name, count in (("train", 400), ("t10k", 40)):
-        labels = bytes(i * 7 % 10 for i in range(count))
-        images = bytes(200 if p // 6 == label else (i * 31 + p * p * 17) % 60
-                       for i, label in enumerate(labels) for p in range(side * side))
-        (folder / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, count, side, side) + images)
-        (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, count) + labels)
 
 
 def require_whole(path):
@@ -185,7 +175,7 @@ def main():
         sys.exit(77)
     work = pathlib.Path(tempfile.mkdtemp())
     try:
-        write_images(work / "data")
+        write_images(work / "data", 400, 40)
         whole = Job(mpi, str(program), work / "whole", work / "data")
         # The first one may compile.
         whole.finish()
