@@ -37,17 +37,14 @@ WORK_ITEM void conv2d_depthwise_cpu_item(ID_PARAMETERS, PARAMETERS) {
 #endif
     const int first = (Y_PLANE(plane / channels, channel, channels) * OH + row0) * OW, count = min(STRIP, OH - row0) * OW;
     if (source + FIRST(row0) < 0 || planes * (H * W) - source < LAST(row0)) {
-      SELDOM for (int r = 0; r < count / OW; ++r)
-        SELDOM for (int a = 0; a < ACROSS; ++a) {
-          VFLOAT sum = (VFLOAT)(START(channel));
-          SELDOM for (int k = 0; k < KH * KW; ++k) {
-            const int row = (row0 + r) * STEP + k / KW - TOP;
-            if (row >= 0 && row < H)
-              sum = fma((VFLOAT)(weights[k]), tap_at_ends(x_base, x_offset, source, planes * (H * W), row, COLUMN(a), k % KW - LEFT), sum);
-          }
-          *(local any_vector *)(made + r * OW + COLUMN(a)) = sum;
+      SELDOM for (int i = 0; i < count; ++i) {
+        float sum = START(channel);
+        SELDOM for (int k = 0; k < KH * KW; ++k) {
+          const int row = (row0 + i / OW) * STEP + k / KW - TOP, column = i % OW * STEP + k % KW - LEFT;
+          if (row >= 0 && row < H && column >= 0 && column < W) sum = fma(weights[k], LOAD(x, source + row * W + column), sum);
         }
-      STORE_MADE(first, count, channel);
+        STORE(y, first + i, EPILOGUE(sum, first + i, channel));
+      }
       continue;
     }
     PLANE_LOOP for (int v0 = 0; v0 < DOWN; v0 += VECTORS)

@@ -36,6 +36,11 @@ constexpr std::int64_t likely_window = 13;
 /// Vectors of sums of a plane that are unrolled as a whole, so that nothing is decided at run time.
 constexpr std::int64_t most_unrolled = 16;
 
+/// So many rows of all planes together take as long as a row of single elements, on some cores.
+constexpr std::int64_t rows_for_an_end = 1024;
+/// Planes of fewer elements are no long ends.
+constexpr std::int64_t large_end = 512;
+
 /// Vectors of sums, or for the weight's gradient of what they are made of, that registers hold.
 std::int64_t most_vectors(std::int64_t width) { return width == 16 ? 8 : 4; }
 /// Rows of taps whose sums registers hold.
@@ -72,15 +77,20 @@ Strips cut(const Conv2dProblem& p, Conv2dDirection direction, std::int64_t width
   for (std::int64_t vectors = 2; vectors <= most && vectors * s.vector_rows < planes.oh + s.vector_rows; ++vectors)
     if (cost(vectors) <= cost(s.vectors)) s.vectors = vectors;
   if (of_vectors) s.vectors = *of_vectors;
+  s.unrolled = !planes.scatters && ceil_div(planes.oh, s.vector_rows) * across <= most_unrolled;
+  // The kernels sum single elements in the first strip of all and in the last one: these are short where there are few rows in
+  // all.
+  const auto step = planes.scatters ? 2 : s.vectors;
+  const bool is_whole = s.unrolled || planes.oh * planes.ow < large_end;
+  const auto most_rows = is_whole ? planes.oh : std::max(2 * step, p.n * p.c * planes.oh / rows_for_an_end);
   // The weight's gradient takes whole planes: what is made are its sums.
-  if (update(planes.oh) || weights) {
-    s.unrolled = !planes.scatters && ceil_div(planes.oh, s.vector_rows) * across <= most_unrolled;
+  if ((update(planes.oh) && planes.oh <= most_rows) || weights) {
     if (planes.scatters) update(ceil_div(planes.oh, std::int64_t{2}) * 2);
     return s;
   }
-  const auto step = planes.scatters ? 2 : s.vectors;
+  s.unrolled = false;
   auto pieces = std::int64_t{2};
-  while (!update(ceil_div(ceil_div(planes.oh, pieces), step) * step) && s.rows > step) ++pieces;
+  while ((!update(ceil_div(ceil_div(planes.oh, pieces), step) * step) || s.rows > most_rows) && s.rows > step) ++pieces;
   return s;
 }
 
