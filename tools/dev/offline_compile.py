@@ -36,7 +36,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = ROOT / "tools/dev/offline_limits.txt"
 # Items of clnet-bench that are networks, in whatever sizes of batches, and a product by matrix units. Others launch what one of these
 # does: -compiled is -infer by compile(), and -forward of images is -infer without the copies from and to the host.
-NETWORK = re.compile(r"\S+-(train|infer|generate|gradient)-b\d+(-f16)?|(lstm|gru)-\d+-forward-b\d+|(lstm-by-hand|attention-step)-\d+-t\d+-b\d+|"
+# The batch of one rank has the programs of a whole one in other sizes.
+NETWORK = re.compile(r"(?!resnet18-train-b8$)\S+-(train|infer|generate|gradient)-b\d+(-f16)?|(lstm|gru)-\d+-forward-b\d+|(lstm-by-hand|attention-step)-\d+-t\d+-b\d+|"
                      r"matmul-2048-f16")
 # Products by the ways in which operands lie and convolutions of 3x3, in the largest tile: their loops have bars (offline_loops.py).
 LOOPS = ("matmul-2048", "linear-3136-128-b64-forward", "linear-3136-128-b64-backward-weights", "conv-256-256-14-b16-*")
