@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "clnet/error.h"
 #include "lib/base/file.h"
 #include "lib/onnx/write.h"
 
