@@ -1,6 +1,5 @@
 // clnet-run: runs networks from ONNX files, and the conformance tests of ONNX.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,6 +17,7 @@
 
 #include "clnet/clnet.h"
 #include "clnet/version.h"
+#include "lib/base/os/terminal.h"
 #include "tools/help.h"
 #include "tools/image_notes.h"
 #include "tools/onnx_cases.h"
@@ -62,7 +62,7 @@ void limit(Model& model, double seconds) {
       throw Error(fmt::format("took longer than the {} s of --timeout", seconds));
   };
   model.set_check(check);
-  clnet::tools::tell_of_compiling(::isatty(STDERR_FILENO) ? stderr : nullptr, check);
+  clnet::tools::tell_of_compiling(clnet::os::is_terminal(clnet::os::Stream::error) ? stderr : nullptr, check);
 }
 
 int check(const Options& options) {
