@@ -60,8 +60,8 @@ class SumOverRanks {
 std::vector<Tensor> all_reduce_beside(const std::vector<Tensor>& tensors, const Group& group);
 
 /// Replaces arrays in the host's memory by their sums over all ranks, which give arrays of equal lengths, and waits for that.
-/// They travel in buckets as `exchanged`, f32 or bf16: one is packed while ranks add the one before. One rank
-/// changes nothing. Throws RankLost.
+/// They travel in buckets as `exchanged`, f32 or bf16: one is packed while ranks add the one before. One rank changes nothing.
+/// Throws RankLost.
 void sum_over_ranks(std::span<std::vector<float>> arrays, Dtype exchanged, const Group& group);
 
 /// Gives the bytes of `from` to a function, and takes those of `to` from it.

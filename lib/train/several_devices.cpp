@@ -209,7 +209,7 @@ void SeveralDevices::leave_out(const parallel::DeviceFailed& failed) {
   auto devices = group_->devices();
   auto shares = group_->shares();
   const auto at = static_cast<std::ptrdiff_t>(failed.device);
-  const auto name = devices[failed.device].info().name;
+  const auto failed_name = name(failed.device);
   if (failed.device == 0) {
     try {
       optimizer_.to(devices[1]);
@@ -228,7 +228,7 @@ void SeveralDevices::leave_out(const parallel::DeviceFailed& failed) {
   group_.emplace(model_, devices, shares, sync_batch_norm_);
   const std::string_view what = failed.what();
   logging::print(logging::Level::warning, "train::fit: the device {} failed and is left out; its step is made anew by {}{}: {}",
-                 name, devices.size() == 1 ? "the other one" : fmt::format("the {} others", devices.size()),
+                 failed_name, devices.size() == 1 ? "the other one" : fmt::format("the {} others", devices.size()),
                  has_metrics ? "" : ", and the epoch's metrics lack its samples", what.substr(0, what.find('\n')));
 }
 
