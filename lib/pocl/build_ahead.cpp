@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lib/base/hash.h"
 #include "lib/base/key_locks.h"
@@ -131,9 +132,12 @@ class Unnoted {
   };
   struct Program {
     std::string key;
-    std::map<std::string, const KernelToBuild*> notes;
+    std::vector<std::pair<std::string, const KernelToBuild*>> notes;  ///< in the order of the plan
     bool own = false;
-    void add(const KernelToBuild& kernel, std::string note) { notes.emplace(std::move(note), &kernel); }
+    void add(const KernelToBuild& kernel, std::string note) {
+      const bool known = std::any_of(notes.begin(), notes.end(), [&](const auto& other) { return other.first == note; });
+      if (!known) notes.emplace_back(std::move(note), &kernel);
+    }
     /// Whether none is left.
     bool drop_noted(const Notes& known) {
       std::erase_if(notes, [&](const auto& kernel) { return known.of(kernel.first) != Noted::nothing; });
