@@ -1,5 +1,6 @@
 // clnet-run: runs networks from ONNX files, and the conformance tests of ONNX.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -92,6 +93,20 @@ std::string text_of(const clnet::onnx::ValueInfo& value) {
                      value.optional ? ", optional" : "");
 }
 
+/// How the file says that images are normalized and cut, and the names of its classes.
+void show_image_notes(const Model& model, const std::string& file) {
+  constexpr std::size_t most_labels = 10;
+  const auto notes = clnet::tools::image_notes(model, file);
+  if (!notes.mean.empty()) fmt::print("images: mean {}\n", fmt::join(notes.mean, ", "));
+  if (!notes.std.empty()) fmt::print("images: standard deviation {}\n", fmt::join(notes.std, ", "));
+  if (notes.crop) fmt::print("images: the middle is cut out\n");
+  auto labels = clnet::tools::image_labels(model);
+  if (labels.empty()) return;
+  const auto count = labels.size();
+  labels.resize(std::min(count, most_labels));
+  fmt::print("{} classes: {}{}\n", count, fmt::join(labels, ", "), count > most_labels ? ", ..." : "");
+}
+
 int show(Model& model, const Options& options) {
   // A loop may have no end.
   constexpr double most_seconds = 10;
@@ -101,6 +116,11 @@ int show(Model& model, const Options& options) {
     fmt::print("operator set {} {}\n", domain.empty() ? "ai.onnx" : domain, version);
   for (const auto& value : model.inputs()) fmt::print("input {}\n", text_of(value));
   for (const auto& value : model.outputs()) fmt::print("output {}\n", text_of(value));
+  try {
+    show_image_notes(model, options.model);
+  } catch (const Error& error) {
+    fmt::print("images: {}\n", error.what());
+  }
   std::int64_t buffers = 0;
   for (const auto& [name, buffer] : model.buffers()) buffers += buffer.shape().numel();
   fmt::print("{} parameters, {} elements of buffers\n", model.parameter_count(), buffers);
@@ -124,7 +144,7 @@ struct Treatment {
 };
 
 Treatment treatment_of(const Model& model, const Options& options) {
-  const bool crop = options.crop.value_or(clnet::tools::image_crop(model));
+  const bool crop = options.crop ? *options.crop : clnet::tools::image_crop(model, options.model);
   if (!options.mean.empty() || !options.std.empty()) return {options.mean, options.std, crop, "--mean and --std"};
   auto notes = clnet::tools::image_notes(model, options.model);
   return {std::move(notes.mean), std::move(notes.std), crop, options.model + ": its metadata"};
@@ -201,10 +221,11 @@ std::vector<std::string> read_labels(const std::string& path) {
   return labels;
 }
 
-/// The largest numbers of each row, with their places or labels. Where no option asks for it, only an output of rank 2 has rows.
+/// The largest numbers of each row, with their places or labels. Where no option asks for it, only outputs of rank 1 and 2 have
+/// rows.
 void print_top(const clnet::Tensor& output, const Options& options, const std::vector<std::string>& labels) {
   const auto rank = output.rank();
-  if (rank < 2 || (rank > 2 && !options.top) || output.size(-1) < 2 || !clnet::is_floating(output.dtype())) return;
+  if (rank < 1 || (rank > 2 && !options.top) || output.size(-1) < 2 || !clnet::is_floating(output.dtype())) return;
   const auto top = std::min(options.top.value_or(5), output.size(-1));
   if (top < 1 || output.shape().numel() == 0) return;
   const auto best = clnet::topk(clnet::reshape(output, {-1, output.size(-1)}), top, 1);
@@ -216,6 +237,17 @@ void print_top(const clnet::Tensor& output, const Options& options, const std::v
     const auto place = static_cast<std::size_t>(places[i]);
     fmt::print("  {:>8.4f}  {}\n", values[i], place < labels.size() ? labels[place] : std::to_string(place));
   }
+}
+
+/// Of an output so short that it is shown whole; a longer one shows its largest numbers, if anything.
+bool print_whole(const clnet::Tensor& output, const Options& options) {
+  constexpr std::int64_t most = 8;
+  if (options.top || output.rank() > 1 || output.shape().numel() > most || output.shape().numel() == 0) return false;
+  if (clnet::is_floating(output.dtype()))
+    fmt::print("  {:.6g}\n", fmt::join(output.to_vector<double>(), "  "));
+  else
+    fmt::print("  {}\n", fmt::join(output.to_vector<std::int64_t>(), "  "));
+  return true;
 }
 
 /// Writes an output's file. One without a value has none.
@@ -329,7 +361,8 @@ int run(Model& model, const Options& options) {
       fmt::print("{}: {} {}\n", model.outputs()[i].name, output.type, to_string(output.tensor.shape()));
     else
       fmt::print("{}: no value\n", model.outputs()[i].name);
-    if (!output.is_sequence && output.tensor.defined()) print_top(output.tensor, options, labels);
+    if (!output.is_sequence && output.tensor.defined() && !print_whole(output.tensor, options))
+      print_top(output.tensor, options, labels);
     if (!options.output_dir.empty()) write_output(output, i, model.outputs()[i].name, options);
   }
   fmt::print("first run {:.1f} ms", times.front());

@@ -34,7 +34,8 @@ std::string_view value_of(const onnx::Model& model, std::string_view key) {
 std::vector<float> numbers_in(const onnx::Model& model, std::string_view key, double low, const std::string& file) {
   constexpr std::size_t most = 1024;
   std::vector<float> numbers;
-  for (auto rest = value_of(model, key); !rest.empty();) {
+  bool more = !value_of(model, key).empty();
+  for (auto rest = value_of(model, key); more;) {
     const auto comma = std::min(rest.find(','), rest.size());
     float number = 0;
     const auto [end, code] = std::from_chars(rest.data(), rest.data() + comma, number);
@@ -42,6 +43,7 @@ std::vector<float> numbers_in(const onnx::Model& model, std::string_view key, do
       throw Error(fmt::format("{}: the metadata {} are \"{}\", not numbers{} with commas between them", file, key,
                               on_one_line(std::string(value_of(model, key).substr(0, 60))), low == 0 ? " above 0" : ""));
     numbers.push_back(number);
+    more = comma < rest.size();
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   return numbers;
@@ -64,10 +66,16 @@ std::pair<std::string, std::string> metadata_of_labels(const std::vector<std::st
 ImageNotes image_notes(const onnx::Model& model, const std::string& file) {
   return {.mean = numbers_in(model, mean_key, -INFINITY, file),
           .std = numbers_in(model, deviation_key, 0, file),
-          .crop = image_crop(model)};
+          .crop = image_crop(model, file)};
 }
 
-bool image_crop(const onnx::Model& model) { return value_of(model, crop_key) == "1"; }
+bool image_crop(const onnx::Model& model, const std::string& file) {
+  const auto value = value_of(model, crop_key);
+  if (!value.empty() && value != "1")
+    throw Error(
+        fmt::format("{}: the metadata {} are \"{}\", not 1", file, crop_key, on_one_line(std::string(value.substr(0, 60)))));
+  return !value.empty();
+}
 
 std::vector<std::string> image_labels(const onnx::Model& model) {
   std::vector<std::string> labels;

@@ -23,8 +23,8 @@ std::pair<std::string, std::string> metadata_of_labels(const std::vector<std::st
 
 /// What a network's file says. Throws Error, which names file and key, where that is not what clnet-train writes.
 ImageNotes image_notes(const onnx::Model& model, const std::string& file);
-/// ImageNotes::crop alone, which every text says.
-bool image_crop(const onnx::Model& model);
+/// ImageNotes::crop alone, whatever is wrong with the others.
+bool image_crop(const onnx::Model& model, const std::string& file);
 std::vector<std::string> image_labels(const onnx::Model& model);
 
 }  // namespace clnet::tools

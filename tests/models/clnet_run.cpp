@@ -4,8 +4,10 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "clnet/io.h"
 #include "tests/models/process.h"
@@ -39,6 +41,16 @@ TEST_CASE("clnet-run: rows, files of outputs, multiply-adds, and inputs given tw
   CHECK_THAT(found.out, StartsWith("y: float [2, 3]\n  row 0:\n    3.0000  2\n  row 1:\n    6.0000  0\nfirst run "));
   CHECK(io::load_npy(folder / "out/output_0.npy").to_vector<float>() == std::vector<float>{1, 2, 3, 6, 5, 4});
   CHECK_THAT(run({"model.onnx", "--info"}).out, Contains("\n6 multiply-adds in "));
+  // What is short is shown whole, a long vector by its largest numbers.
+  const auto vector = [&](std::int64_t size) {
+    folder.write("vector.onnx", Builder().input("x", Type::f32, {size}).node("Neg", {"x"}, {"y"}).output("y").model());
+    std::vector<float> numbers(static_cast<std::size_t>(size));
+    std::iota(numbers.begin(), numbers.end(), 0.0F);
+    io::save_npy(folder / "v.npy", Tensor::from(numbers));
+    return run({"vector.onnx", "v.npy"}).out;
+  };
+  CHECK_THAT(vector(3), StartsWith("y: float [3]\n  -0  -1  -2\nfirst run "));
+  CHECK_THAT(vector(9), StartsWith("y: float [9]\n   -0.0000  0\n   -1.0000  1\n"));
   const auto refused = [&](const std::string& reason, const std::vector<std::string>& arguments) {
     const auto outcome = run(arguments);
     CHECK(outcome.code > 0);

@@ -1,5 +1,6 @@
 // clnet-train on a folder of image files by class.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -105,6 +106,9 @@ TEST_CASE("clnet-run goes by what clnet-train --export says of images and classe
   };
   const auto [text, scores] = run("net.onnx", {});
   CHECK(text.find("  red\n") < text.find("  green\n"));
+  const auto info = Process(place.path(), {CLNET_RUN, "net.onnx", "--info"}).wait();
+  CHECK(info.code == 0);
+  CHECK_THAT(info.out, Contains("images: mean ") && Contains("images: the middle is cut out\n2 classes: green, red\n"));
   // As in training.
   clnet::data::ImageOptions options{.height = 8, .width = 8};
   const auto numbers = [](std::string list) {
@@ -150,10 +154,19 @@ TEST_CASE("clnet-run goes by what clnet-train --export says of images and classe
   CHECK(said("b.onnx", "clnet.mean") == "none");
   CHECK(said("b.onnx", "clnet.std") == "none");
 
-  clnet::onnx::save(model, {clnet::zeros({1, 3, 8, 8})}, place / "bad.onnx", {.metadata = {{"clnet.std", "1,0,1"}}});
-  const auto bad = Process(place.path(), {CLNET_RUN, "bad.onnx", picture}).wait();
-  CHECK(bad.code == 1);
-  CHECK(bad.err == "clnet-run: bad.onnx: the metadata clnet.std are \"1,0,1\", not numbers above 0 with commas between them\n");
+  for (const auto& [key, value, reason] :
+       std::vector<std::array<std::string, 3>>{{"clnet.std", "1,0,1", "\"1,0,1\", not numbers above 0 with commas between them"},
+                                               {"clnet.mean", "1,", "\"1,\", not numbers with commas between them"},
+                                               {"clnet.crop", "yes", "\"yes\", not 1"}}) {
+    clnet::onnx::save(model, {clnet::zeros({1, 3, 8, 8})}, place / "bad.onnx", {.metadata = {{key, value}}});
+    const auto fault = "bad.onnx: the metadata " + key + " are " + reason + "\n";
+    const auto bad = Process(place.path(), {CLNET_RUN, "bad.onnx", picture}).wait();
+    CHECK(bad.code == 1);
+    CHECK(bad.err == "clnet-run: " + fault);
+    const auto shown = Process(place.path(), {CLNET_RUN, "bad.onnx", "--info"}).wait();
+    CHECK(shown.code == 0);
+    CHECK_THAT(shown.out, Contains("\nimages: " + fault));
+  }
 }
 
 TEST_CASE("clnet-train: folders train and test of images") {
