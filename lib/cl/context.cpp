@@ -360,6 +360,58 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
   });
 }
 
+namespace {
+
+/// Reads under way. Ends when none of them writes any more.
+class Reads {
+ public:
+  explicit Reads(std::size_t most) { begun_.reserve(most); }
+  ~Reads() {
+    for (const auto& [queue, event] : begun_) try {
+        wait_until_over(queue, event);
+      } catch (const cl::Error&) {
+        // Told already, or nobody needs the bytes.
+      }
+  }
+  Reads(const Reads&) = delete;
+  Reads& operator=(const Reads&) = delete;
+
+  cl::Event begin(MainQueue& main, const Context::Range& range) {
+    cl::Event event;
+    auto queue = enqueue_read(main, *range.source, range.offset, range.target, range.bytes, event);
+    begun_.emplace_back(std::move(queue), event);
+    return event;
+  }
+  /// The last one first: the others are over then, and the thread wakes once.
+  void wait() const {
+    for (auto read = begun_.rbegin(); read != begun_.rend(); ++read) wait_until_over(read->first, read->second);
+  }
+
+ private:
+  std::vector<std::pair<cl::CommandQueue, cl::Event>> begun_;
+};
+
+}  // namespace
+
+void Context::read(std::span<const Range> ranges) {
+  if (ranges.size() < 2 || has_quirk(info_, "nvidia-reads")) {
+    for (const auto& range : ranges) read(*range.source, range.offset, range.target, range.bytes);
+    return;
+  }
+  require_drivers();
+  checked([&] { return fmt::format("read of {} values", ranges.size()); },
+          [&] {
+            submission_->require_open();
+            Reads reads(ranges.size());
+            for (const auto& range : ranges)
+              if (range.bytes > 0) profile(reads.begin(*queue_, range), {"read", "", static_cast<double>(range.bytes), 0});
+            enqueued();
+            launches_read_.store(launches(), std::memory_order_relaxed);
+            reads.wait();
+            in_flight_.collect();
+          });
+}
+
 std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, std::size_t offset, std::size_t bytes) {
   std::unique_ptr<Reading> reading(new Reading(shared_from_this(), bytes));
   if (bytes == 0) return reading;

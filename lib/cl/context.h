@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <typeindex>
@@ -92,6 +93,14 @@ class Context : public std::enable_shared_from_this<Context> {
              std::shared_ptr<const void> owner = {});
   /// Waits for all earlier work and copies to the host. After an exception nothing is written to `target` any more.
   void read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes);
+  /// The same of several ranges, for which it waits once.
+  struct Range {
+    const Buffer* source;
+    std::size_t offset;
+    void* target;
+    std::size_t bytes;
+  };
+  void read(std::span<const Range> ranges);
   /// An asynchronous read, after all earlier work.
   class Reading;
   std::unique_ptr<Reading> start_reading(const Buffer& source, std::size_t offset, std::size_t bytes);

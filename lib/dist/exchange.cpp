@@ -84,11 +84,13 @@ void SumOverRanks::begin(std::size_t bucket, exec::HostContext& context) {
   std::size_t size = 0;
   for (auto i : values) size += bytes_of(values_[i].from_spec);
   bytes = context.device().extension<ocl::Staging>().take(size);
-  std::size_t at = 0;
+  std::vector<exec::HostContext::Range> ranges;
+  auto* at = bytes.get();
   for (auto i : values) {
-    context.read(values_[i].from, bytes.get() + at, bytes_of(values_[i].from_spec));
-    at += bytes_of(values_[i].from_spec);
+    ranges.push_back({values_[i].from, at, bytes_of(values_[i].from_spec)});
+    at += ranges.back().bytes;
   }
+  context.read(ranges);
   if (size > 0) sum = transport_->post({values_[values[0]].from_spec.dtype, {bytes.get(), size}, bytes, beside_});
 }
 

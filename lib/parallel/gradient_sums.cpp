@@ -92,8 +92,10 @@ class GradientSums::GiveOp : public Op {
         for (const auto each : counts) all += each;
         const auto bytes = context.device().extension<ocl::Staging>().take(all * sizeof(float));
         const std::shared_ptr<float[]> numbers(bytes, reinterpret_cast<float*>(bytes.get()));
+        std::vector<exec::HostContext::Range> ranges;
         auto* at = numbers.get();
-        for (std::size_t i = 0; i < refs.size(); at += counts[i++]) context.read(refs[i], at, counts[i] * sizeof(float));
+        for (std::size_t i = 0; i < refs.size(); at += counts[i++]) ranges.push_back({refs[i], at, counts[i] * sizeof(float)});
+        context.read(ranges);
         to->aside([&] { to->gradients()->give(to->member(), bucket, numbers); });
       });
       ++bucket;

@@ -75,11 +75,13 @@ class PartSums::SumOp : public Op {
       std::size_t all = 0;
       for (const auto& value : values) all += value.count;
       const auto numbers = std::make_shared_for_overwrite<float[]>(all);
+      std::vector<exec::HostContext::Range> ranges;
       auto* at = numbers.get();
       for (const auto& value : values) {
-        context.read(value.from, at, value.count * sizeof(float));
+        ranges.push_back({value.from, at, value.count * sizeof(float)});
         at += value.count;
       }
+      context.read(ranges);
       attendance->add_up(which, {numbers.get(), all});
       at = numbers.get();
       for (const auto& value : values) {

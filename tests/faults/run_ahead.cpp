@@ -1,4 +1,5 @@
 // A device that fails while the host waits for it to catch up.
+#include <array>
 #include <catch2/catch.hpp>
 #include <limits>
 #include <string>
@@ -37,6 +38,30 @@ TEST_CASE("who waits for earlier kernels does not blame the latest") {
   device.finish();
   CHECK_THAT(text, Catch::Contains("waiting for kernels launched earlier") && Catch::Contains("CL_OUT_OF_RESOURCES"));
   CHECK(exp(x).to_vector<float>()[7] == Approx(2.7182818F));
+}
+
+TEST_CASE("reads of several ranges are over when one of them fails") {
+  const auto context = context_of(Device::current());
+  const auto buffer = context->memory().allocate(64, "test");
+  context->fill(*buffer, 0, 64, 0x11);
+  std::array<unsigned char, 12> got{};
+  std::array<ocl::Context::Range, 3> ranges;
+  for (std::size_t i = 0; i < ranges.size(); ++i) ranges[i] = {buffer.get(), 16 * i, got.data() + 4 * i, 4};
+  std::array<unsigned char, 12> all{};
+  all.fill(is_null_device() ? 0 : 0x11);
+  for (const char* call : {"clEnqueueReadBuffer", "clWaitForEvents"}) {
+    CAPTURE(call);
+    got.fill(0);
+    faults::arm(call, call == std::string("clEnqueueReadBuffer") ? 2 : 1, CL_OUT_OF_RESOURCES);
+    const auto error = test::error_of([&] { context->read(ranges); });
+    // Where reads wait by themselves, nobody calls the other.
+    CHECK(error.has_value() == (faults::disarm() > 0));
+    const auto then = got;
+    context->finish();
+    CHECK(got == then);
+    context->read(ranges);
+    CHECK(got == all);
+  }
 }
 
 TEST_CASE("a gate that drivers do not make holds nothing back, and one that they do not open is an error to who waits") {

@@ -1,3 +1,4 @@
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -107,6 +108,12 @@ TEST_CASE("reads and writes at an offset, and fill") {
   std::uint32_t back = 0;
   context->read(*buffer, 8, &back, 4);
   CHECK(back == word);
+  // Several ranges at once, one of them empty.
+  std::array<unsigned char, 8> ends{};
+  const std::array<Context::Range, 3> ranges{
+      {{buffer.get(), 6, ends.data(), 4}, {buffer.get(), 0, nullptr, 0}, {buffer.get(), 16, ends.data() + 4, 4}}};
+  context->read(ranges);
+  CHECK(ends == std::array<unsigned char, 8>{0xff, 0xff, expected[8], expected[9], 0xff, 1, 2, 3});
 }
 
 TEST_CASE("an error of OpenCL names the call, the kernel and the code") {

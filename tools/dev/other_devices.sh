@@ -77,9 +77,10 @@ case $device in
     # simulate NAME CHECK TESTS
     simulate() {
       # shellcheck disable=SC2086  # an option or nothing
-      oclgrind --build-options -cl-opt-disable --data-races $2 --log "$work/$1" build/tests/clnet-op-tests -w NoTests "$3" \
+      oclgrind --build-options -cl-opt-disable --data-races $2 --log "$work/$1" build/tests/clnet-op-tests -w NoTests -d yes "$3" \
         >"$work/$1.tests" 2>&1 || { cat "$work/$1.tests" >&2; return 1; }
       tail -n 2 "$work/$1.tests"
+      echo "$1, the slowest: $(grep -E '^[0-9.]+ s: ' "$work/$1.tests" | sort -rn | head -n 5 | paste -s -d ';')"
       [ ! -s "$work/$1" ] || { cat "$work/$1" >&2; return 1; }
     }
     kernels="avg_pool2d,batch_norm in *,conv2d,cross_entropy,layer_norm,matmul,max_pool2d,reduce,softmax"

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -153,6 +154,13 @@ class HostContext {
   virtual std::size_t offset(Ref ref) = 0;
   /// Copies from a Ref on to the host, after all earlier work, and back from it. `owner` keeps the bytes.
   virtual void read(Ref ref, void* target, std::size_t bytes) = 0;
+  /// The same of several, which waits once.
+  struct Range {
+    Ref ref;
+    void* target;
+    std::size_t bytes;
+  };
+  virtual void read(std::span<const Range> ranges) = 0;
   virtual void write(Ref ref, std::shared_ptr<const void> owner, const void* source, std::size_t bytes) = 0;
 };
 

@@ -97,6 +97,12 @@ class Plan::Run : public HostContext {
     if (bytes == 0) return;
     device_.read(*locations_[plan_.root(ref.value)].buffer, byte_offset(ref), target, bytes);
   }
+  void read(std::span<const Range> ranges) override {
+    std::vector<ocl::Context::Range> all;
+    for (const auto& [ref, target, bytes] : ranges)
+      if (bytes > 0) all.push_back({locations_[plan_.root(ref.value)].buffer.get(), byte_offset(ref), target, bytes});
+    device_.read(all);
+  }
   void write(Ref ref, std::shared_ptr<const void> owner, const void* source, std::size_t bytes) override {
     if (bytes == 0) return;
     device_.write(*locations_[plan_.root(ref.value)].buffer, byte_offset(ref), source, bytes, std::move(owner));
