@@ -382,9 +382,8 @@ class Reads {
     begun_.emplace_back(std::move(queue), event);
     return event;
   }
-  /// The last one first: the others are over then, and the thread wakes once.
   void wait() const {
-    for (auto read = begun_.rbegin(); read != begun_.rend(); ++read) wait_until_over(read->first, read->second);
+    for (const auto& [queue, event] : begun_) wait_until_over(queue, event);
   }
 
  private:
@@ -394,22 +393,23 @@ class Reads {
 }  // namespace
 
 void Context::read(std::span<const Range> ranges) {
-  if (ranges.size() < 2 || has_quirk(info_, "nvidia-reads")) {
+  if (ranges.empty()) return;
+  const auto& [source, offset, target, bytes] = ranges.back();
+  const auto others = ranges.first(ranges.size() - 1);
+  if (others.empty() || has_quirk(info_, "nvidia-reads")) {
     for (const auto& range : ranges) read(*range.source, range.offset, range.target, range.bytes);
     return;
   }
   require_drivers();
-  checked([&] { return fmt::format("read of {} values", ranges.size()); },
-          [&] {
-            submission_->require_open();
-            Reads reads(ranges.size());
-            for (const auto& range : ranges)
-              if (range.bytes > 0) profile(reads.begin(*queue_, range), {"read", "", static_cast<double>(range.bytes), 0});
-            enqueued();
-            launches_read_.store(launches(), std::memory_order_relaxed);
-            reads.wait();
-            in_flight_.collect();
-          });
+  const auto what = [&] { return fmt::format("read of {} ranges", ranges.size()); };
+  Reads reads(others.size());
+  checked(what, [&] {
+    submission_->require_open();
+    for (const auto& range : others)
+      if (range.bytes > 0) profile(reads.begin(*queue_, range), {"read", "", static_cast<double>(range.bytes), 0});
+  });
+  read(*source, offset, target, bytes);
+  checked(what, [&] { reads.wait(); });
 }
 
 std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, std::size_t offset, std::size_t bytes) {
