@@ -145,7 +145,7 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
     logging::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
   }
   submission_ = submission_for(context_, device_, info_, own_queue_);
-  memory_ = std::make_unique<MemoryPool>(context_, info_);
+  memory_ = std::make_unique<MemoryPool>(context_, device_, info_);
   programs_ = std::make_unique<ProgramCache>(context_, device_, info_);
   uploader_ = std::make_unique<Uploader>(context_, device_, *memory_, *profiler_, queue_,
                                          info_.unified_memory ? UploadPath::mapped : UploadPath::pinned);

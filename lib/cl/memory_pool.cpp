@@ -14,6 +14,7 @@
 #include "lib/cl/check.h"
 #include "lib/cl/driver_lifetime.h"
 #include "lib/cl/host_budget.h"
+#include "lib/cl/huge_pages.h"
 
 namespace clnet::ocl {
 
@@ -48,6 +49,7 @@ struct MemoryPool::State {
   cl::Context context;
   std::size_t max_allocation = 0, device_limit = 0;
   bool reuses = true;
+  std::optional<HugePages> huge_pages;
   std::mutex mutex;
   std::multimap<std::size_t, Memory> kept;
   MemoryStats stats;
@@ -126,7 +128,9 @@ Buffer::~Buffer() {
     pool->give_back({std::move(memory_), id_}, capacity_);
 }
 
-MemoryPool::MemoryPool(cl::Context context, const DeviceInfo& info) : state_(std::make_shared<State>()) {
+MemoryPool::MemoryPool(cl::Context context, const cl::Device& device, const DeviceInfo& info)
+    : state_(std::make_shared<State>()) {
+  state_->huge_pages.emplace(context, device, info);
   state_->context = std::move(context);
   state_->max_allocation = info.max_allocation;
   state_->device_limit = info.global_memory;
@@ -188,6 +192,7 @@ BufferPtr MemoryPool::allocate(std::size_t bytes, const std::function<std::strin
   for (int attempt = 0;; ++attempt) {
     try {
       cl::Buffer buffer(state.context, CL_MEM_READ_WRITE, capacity);
+      state.huge_pages->put_under(buffer, capacity);
       const std::lock_guard lock(state.mutex);
       ++state.stats.allocations;
       return BufferPtr(new Buffer(std::move(buffer), next_id(), bytes, capacity, state_));

@@ -50,7 +50,7 @@ class MemoryPool {
   struct State;
 
  public:
-  MemoryPool(cl::Context context, const DeviceInfo& info);
+  MemoryPool(cl::Context context, const cl::Device& device, const DeviceInfo& info);
   ~MemoryPool();
 
   /// A buffer of at least one byte with undefined content. `what`, as a tensor's spec, is called for an error text only. Throws

@@ -22,7 +22,7 @@ struct Pool {
   DeviceInfo info = context->info();
   MemoryPool pool;
   explicit Pool(std::size_t memory = 64 * mib, std::size_t largest = 16 * mib)
-      : pool(context->context(), limited(info, memory, largest)) {}
+      : pool(context->context(), context->device(), limited(info, memory, largest)) {}
   static const DeviceInfo& limited(DeviceInfo& info, std::size_t memory, std::size_t largest) {
     info.global_memory = memory;
     info.max_allocation = largest;
