@@ -412,6 +412,56 @@ void Context::read(std::span<const Range> ranges) {
   checked(what, [&] { reads.wait(); });
 }
 
+std::unique_ptr<Mapping> Context::map(std::span<const MappedRange> ranges) {
+  std::unique_ptr<Mapping> mapping(new Mapping(shared_from_this()));
+  if (ranges.empty()) return mapping;
+  require_drivers();
+  const auto what = [&] { return fmt::format("mapping of {} ranges", ranges.size()); };
+  checked(what, [&] {
+    submission_->require_open();
+    mapping->mapped_.reserve(ranges.size());
+    cl::CommandQueue its_queue;
+    cl::Event event;
+    for (const auto& [buffer, offset, bytes, written] : ranges)
+      its_queue = queue_->with([&](const cl::CommandQueue& queue) {
+        const auto access = written ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ;
+        auto* address = queue.enqueueMapBuffer(buffer->memory(), CL_FALSE, access, offset, bytes, nullptr, &event);
+        mapping->mapped_.push_back({buffer->memory(), address});
+        return queue;
+      });
+    enqueued();
+    wait_until_over(its_queue, event);
+    in_flight_.collect();
+  });
+  return mapping;
+}
+
+Mapping::~Mapping() {
+  try {
+    end();
+  } catch (const Error& error) {
+    logging::print(logging::Level::plan, "{}", error.what());
+  }
+}
+
+void Mapping::end() {
+  const auto mapped = std::exchange(mapped_, {});
+  if (mapped.empty()) return;
+  require_drivers();
+  const auto what = [&] { return fmt::format("unmapping of {} ranges", mapped.size()); };
+  checked(what, [&] {
+    std::optional<cl::Error> failure;
+    context_->queue_->with([&](const cl::CommandQueue& queue) {
+      for (const auto& [memory, address] : mapped) try {
+          queue.enqueueUnmapMemObject(memory, address);
+        } catch (const cl::Error& error) {
+          if (!failure) failure = error;
+        }
+    });
+    if (failure) throw *failure;
+  });
+}
+
 std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, std::size_t offset, std::size_t bytes) {
   std::unique_ptr<Reading> reading(new Reading(shared_from_this(), bytes));
   if (bytes == 0) return reading;

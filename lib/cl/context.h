@@ -32,6 +32,7 @@ namespace clnet::ocl {
 
 class Uploader;
 class Context;
+class Mapping;
 
 /// Whether this thread's DeviceScope has another device.
 bool belongs_elsewhere(const Context& context);
@@ -101,6 +102,14 @@ class Context : public std::enable_shared_from_this<Context> {
     std::size_t bytes;
   };
   void read(std::span<const Range> ranges);
+  /// Ranges of buffers in the host's memory, after all earlier work, for which it waits once. Meant for devices that share memory
+  /// with the host; others copy.
+  struct MappedRange {
+    const Buffer* buffer;
+    std::size_t offset, bytes;
+    bool written;  ///< the host writes all of it, and does not read what was there
+  };
+  std::unique_ptr<Mapping> map(std::span<const MappedRange> ranges);
   /// An asynchronous read, after all earlier work.
   class Reading;
   std::unique_ptr<Reading> start_reading(const Buffer& source, std::size_t offset, std::size_t bytes);
@@ -142,6 +151,7 @@ class Context : public std::enable_shared_from_this<Context> {
   const Submission& submission() const { return *submission_; }
 
  private:
+  friend class Mapping;
   struct Private {};
 
  public:
@@ -178,6 +188,30 @@ class Context : public std::enable_shared_from_this<Context> {
   std::unique_ptr<Uploader> uploader_;
   mutable std::mutex extensions_mutex_;
   std::vector<std::pair<std::type_index, std::unique_ptr<Extension>>> extensions_;
+};
+
+/// Kernels neither write to a range while it is mapped, nor read from one that the host writes.
+class Mapping {
+ public:
+  /// As end(), without its exceptions.
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  /// A range's first byte.
+  std::byte* at(std::size_t range) const { return static_cast<std::byte*>(mapped_[range].address); }
+  /// Later work sees what the host wrote. Throws DeviceError.
+  void end();
+
+ private:
+  friend class Context;
+  explicit Mapping(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+
+  struct Mapped {
+    cl::Buffer memory;
+    void* address;
+  };
+  std::shared_ptr<Context> context_;
+  std::vector<Mapped> mapped_;
 };
 
 /// The source buffer must outlive it. The destructor waits until the read is over.

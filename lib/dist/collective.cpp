@@ -42,6 +42,8 @@ std::size_t block_of(const Operation& operation) {
 }  // namespace
 
 std::string Operation::text() const {
+  std::size_t count = 0;
+  for (const auto& array : arrays) count += array.count;
   if (is_between_two(kind))
     return fmt::format("{} of {} {} {} rank {}", name_of(kind), count, to_string(dtype), kind == Kind::send ? "to" : "from",
                        peer);
@@ -66,11 +68,14 @@ bool Collective::advance(const Wire& wire) {
       begin_gather(wire);
       begin_ += length_;
       scattering_ = false;
-    } else if (begin_ >= operation_.count) {
-      return true;
     }
-    if (begin_ < operation_.count) {
-      length_ = std::min(block_, operation_.count - begin_);
+    while (begin_ >= count() && array_ + 1 < operation_.arrays.size()) {
+      ++array_;
+      begin_ = 0;
+    }
+    if (begin_ >= count() && gather_.empty()) return true;
+    if (begin_ < count()) {
+      length_ = std::min(block_, count() - begin_);
       begin_scatter(wire);
       scattering_ = true;
     }
@@ -115,8 +120,7 @@ void Collective::begin_scatter(const Wire& wire) {
   for (int step = 1; step < ranks; ++step) {
     const int to = (own + step) % ranks;
     const auto [first, elements] = segment(to);
-    send(wire, scatter_, to,
-         whole ? out(begin_ + first, elements) : in(static_cast<std::size_t>(to) * operation_.count + begin_, length_));
+    send(wire, scatter_, to, whole ? in(begin_ + first, elements) : in(static_cast<std::size_t>(to) * count() + begin_, length_));
   }
 }
 
@@ -129,7 +133,7 @@ void Collective::end_scatter() {
   const auto piece = elements * size_;
   std::vector<const std::byte*> parts;
   for (std::size_t rank = 0; rank < group.ranks.size(); ++rank) parts.push_back(pieces_.data() + rank * piece);
-  parts[own] = whole ? out(begin_ + first, elements).data() : in(own * operation_.count + begin_, elements).data();
+  parts[own] = in(whole ? begin_ + first : own * count() + begin_, elements).data();
   add_parts(operation_.dtype, parts, out(begin_ + first, elements).data(), elements);
 }
 
@@ -140,7 +144,7 @@ void Collective::begin_gather(const Wire& wire) {
   const bool parts = operation_.kind == Kind::all_gather;
   // The elements that a rank brings.
   const auto of = [&](int rank) {
-    if (parts) return out(static_cast<std::size_t>(rank) * operation_.count + begin_, length_);
+    if (parts) return out(static_cast<std::size_t>(rank) * count() + begin_, length_);
     const auto [first, elements] = segment(rank);
     return out(begin_ + first, elements);
   };
@@ -196,11 +200,11 @@ std::pair<std::size_t, std::size_t> Collective::segment(int rank) const {
 }
 
 std::span<std::byte> Collective::out(std::size_t first, std::size_t elements) const {
-  return {operation_.out + first * size_, elements * size_};
+  return {operation_.arrays[array_].out + first * size_, elements * size_};
 }
 
 std::span<const std::byte> Collective::in(std::size_t first, std::size_t elements) const {
-  return {operation_.in + first * size_, elements * size_};
+  return {operation_.arrays[array_].in + first * size_, elements * size_};
 }
 
 }  // namespace clnet::dist

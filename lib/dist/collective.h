@@ -20,15 +20,20 @@ inline constexpr int tags_of_group = 3;
 
 enum class Kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, broadcast, send, recv };
 
+/// An array of a collective. One that is added over ranks may give its sums another place.
+struct Array {
+  std::size_t count = 0;          ///< elements: where each rank brings or gets some of the array, those of one rank
+  const std::byte* in = nullptr;  ///< not of broadcast and recv
+  std::byte* out = nullptr;       ///< not of send
+};
+
 /// What a rank wants done. The arrays stay where they are until then: `owner` or the caller keeps them.
 struct Operation {
   Kind kind = Kind::all_reduce;
   std::shared_ptr<const Members> group;
   Dtype dtype = Dtype::f32;
-  std::size_t count = 0;          ///< elements: of one rank's part where there are parts
-  const std::byte* in = nullptr;  ///< not of all_reduce, broadcast and recv
-  std::byte* out = nullptr;       ///< not of send
-  int peer = 0;                   ///< in the group: the root of a broadcast, the other rank of send and recv
+  std::vector<Array> arrays;  ///< one, of all_reduce any number
+  int peer = 0;               ///< in the group: the root of a broadcast, the other rank of send and recv
   std::shared_ptr<const void> owner = nullptr;
   bool beside = false;  ///< an all_reduce in a turn of its own: it does not wait for the group's other collectives
 
@@ -71,12 +76,14 @@ class Collective {
   bool settled(const Wire& wire, Transfers& transfers);
   /// Of the block's elements those that a rank adds or brings: the first and the number.
   std::pair<std::size_t, std::size_t> segment(int rank) const;
+  std::size_t count() const { return operation_.arrays[array_].count; }
   std::span<std::byte> out(std::size_t first, std::size_t elements) const;
   std::span<const std::byte> in(std::size_t first, std::size_t elements) const;
 
   Operation operation_;
   std::size_t size_;        ///< bytes of an element
   std::size_t block_;       ///< elements of a block
+  std::size_t array_ = 0;   ///< of the operation: the one that this block is cut from
   std::size_t begin_ = 0;   ///< the first element of this block
   std::size_t length_ = 0;  ///< the elements of this block
   bool scattering_ = false, moved_ = false;

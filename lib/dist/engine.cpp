@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "clnet/error.h"
@@ -305,12 +306,17 @@ class MpiTransport : public Transport {
 
   std::shared_ptr<Posted> post(const Bucket& bucket) override {
     require_sums(bucket.dtype);
-    if (group_->size() == 1) return std::make_shared<Done>();
+    if (group_->size() == 1) {
+      for (const auto& [from, to, bytes] : bucket.addends)
+        if (from != to) std::memcpy(to, from, bytes);
+      return std::make_shared<Done>();
+    }
+    std::vector<Array> arrays;
+    for (const auto& [from, to, bytes] : bucket.addends) arrays.push_back({bytes / size_of(bucket.dtype), from, to});
     return group_->engine->post({.kind = Kind::all_reduce,
                                  .group = group_,
                                  .dtype = bucket.dtype,
-                                 .count = bucket.bytes.size() / size_of(bucket.dtype),
-                                 .out = bucket.bytes.data(),
+                                 .arrays = std::move(arrays),
                                  .owner = bucket.owner,
                                  .beside = bucket.beside});
   }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "clnet/error.h"
+#include "lib/base/log.h"
 #include "lib/base/narrow_floats.h"
 #include "lib/cl/staging.h"
 #include "lib/dist/engine.h"
@@ -60,49 +62,133 @@ std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Spec>& values
   return buckets;
 }
 
-SumOverRanks::SumOverRanks(std::vector<Exchanged> values, const Group& group, bool beside)
-    : values_(std::move(values)), transport_(mpi_transport(members_of(group))), beside_(beside) {
+/// A bucket while ranks add it. Nothing else uses the device's memory before its sums are there.
+class SumOverRanks::OnTheWay {
+ public:
+  ~OnTheWay() {
+    try {
+      end();
+    } catch (const Error& error) {
+      logging::print(logging::Level::plan, "sums that nobody takes: {}", error.what());
+    }
+  }
+  OnTheWay() = default;
+  OnTheWay(const OnTheWay&) = delete;
+  OnTheWay& operator=(const OnTheWay&) = delete;
+
+  /// Waits for the sums, and gives the device its memory back.
+  void end() {
+    if (sum) std::exchange(sum, nullptr)->wait();
+    if (mapping) mapping->end();
+  }
+
+  std::shared_ptr<std::byte[]> staged;
+  std::shared_ptr<ocl::Mapping> mapping;
+  std::shared_ptr<Posted> sum;
+};
+
+SumOverRanks::SumOverRanks(std::vector<Exchanged> values, const Group& group, const Options& options)
+    : values_(std::move(values)), transport_(mpi_transport(members_of(group))), options_(options) {
   std::vector<Spec> specs;
   for (const auto& value : values_) specs.push_back(value.from_spec);
-  for (auto& bucket : buckets_of(specs)) buckets_.push_back({std::move(bucket), nullptr, nullptr});
+  for (const auto& members : buckets_of(specs)) {
+    auto& bucket = buckets_.emplace_back();
+    for (const auto i : members) (bytes_of(specs[i]) < large_value ? bucket.packed : bucket.large).push_back(i);
+  }
 }
 
-std::vector<exec::Ref> SumOverRanks::from(std::size_t bucket) const {
-  std::vector<exec::Ref> refs;
-  for (auto i : buckets_[bucket].values) refs.push_back(values_[i].from);
-  return refs;
+bool SumOverRanks::mapped(std::size_t value) const {
+  const auto& [from, to, from_spec, to_spec, needed] = values_[value];
+  return options_.shares_memory && needed && bytes_of(from_spec) >= large_value;
 }
 
-std::vector<exec::Ref> SumOverRanks::to(std::size_t bucket) const {
-  std::vector<exec::Ref> refs;
-  for (auto i : buckets_[bucket].values) refs.push_back(values_[i].to);
-  return refs;
+SumOverRanks::Uses SumOverRanks::of_begin(std::size_t bucket) const {
+  const auto& [packed, large, on_the_way] = buckets_[bucket];
+  Uses uses;
+  for (const auto i : packed) uses.reads.push_back(values_[i].from);
+  for (const auto i : large) uses.reads.push_back(values_[i].from);
+  for (const auto i : large)
+    if (mapped(i)) uses.writes.push_back(values_[i].to);
+  return uses;
+}
+
+SumOverRanks::Uses SumOverRanks::of_end(std::size_t bucket) const {
+  const auto& [packed, large, on_the_way] = buckets_[bucket];
+  Uses uses;
+  for (const auto i : packed) uses.writes.push_back(values_[i].to);
+  for (const auto i : large) {
+    if (mapped(i))
+      uses.reads.insert(uses.reads.end(), {values_[i].from, values_[i].to});
+    else
+      uses.writes.push_back(values_[i].to);
+  }
+  return uses;
 }
 
 void SumOverRanks::begin(std::size_t bucket, exec::HostContext& context) {
-  auto& [values, bytes, sum] = buckets_[bucket];
-  std::size_t size = 0;
-  for (auto i : values) size += bytes_of(values_[i].from_spec);
-  bytes = context.device().extension<ocl::Staging>().take(size);
+  const auto& [packed, large, known] = buckets_[bucket];
+  const auto on_the_way = std::make_shared<OnTheWay>();
+  buckets_[bucket].on_the_way = on_the_way;
+  context.keep(on_the_way);
+  std::size_t staged_bytes = 0;
+  std::vector<exec::Ref> read, written;
+  const auto is_staged = [&](std::size_t value) { return !mapped(value); };
+  for (const auto* values : {&packed, &large})
+    for (const auto i : *values) {
+      if (is_staged(i)) {
+        staged_bytes += bytes_of(values_[i].from_spec);
+      } else {
+        read.push_back(values_[i].from);
+        written.push_back(values_[i].to);
+      }
+    }
+  on_the_way->staged = context.device().extension<ocl::Staging>().take(staged_bytes);
+  auto* at = on_the_way->staged.get();
   std::vector<exec::HostContext::Range> ranges;
-  auto* at = bytes.get();
-  for (auto i : values) {
-    ranges.push_back({values_[i].from, at, bytes_of(values_[i].from_spec)});
+  std::vector<Addend> addends;
+  const auto stage = [&](std::size_t value) {
+    ranges.push_back({values_[value].from, at, bytes_of(values_[value].from_spec)});
     at += ranges.back().bytes;
+    return std::span(at - ranges.back().bytes, ranges.back().bytes);
+  };
+  for (const auto i : packed) stage(i);
+  if (at != on_the_way->staged.get()) addends.push_back(in_place({on_the_way->staged.get(), at}));
+  if (!read.empty()) on_the_way->mapping = context.map(read, written);
+  std::size_t next = 0;
+  for (const auto i : large) {
+    if (is_staged(i)) {
+      addends.push_back(in_place(stage(i)));
+    } else {
+      addends.push_back(
+          {on_the_way->mapping->at(next), on_the_way->mapping->at(read.size() + next), bytes_of(values_[i].from_spec)});
+      ++next;
+    }
   }
   context.read(ranges);
-  if (size > 0) sum = transport_->post({values_[values[0]].from_spec.dtype, {bytes.get(), size}, bytes, beside_});
+  if (addends.empty()) return;
+  // The transport may keep what it adds longer than this run is.
+  const auto dtype = values_[packed.empty() ? large[0] : packed[0]].from_spec.dtype;
+  struct Memory {
+    std::shared_ptr<std::byte[]> staged;
+    std::shared_ptr<ocl::Mapping> mapping;
+  };
+  const auto memory = std::make_shared<Memory>(on_the_way->staged, on_the_way->mapping);
+  on_the_way->sum = transport_->post({dtype, std::move(addends), memory, options_.beside});
 }
 
 void SumOverRanks::end(std::size_t bucket, exec::HostContext& context) {
-  auto& [values, kept, sum] = buckets_[bucket];
-  if (sum) std::exchange(sum, nullptr)->wait();
-  const std::shared_ptr<const std::byte[]> bytes = std::move(kept);
-  std::size_t at = 0;
-  for (auto i : values) {
-    if (values_[i].needed) context.write(values_[i].to, bytes, bytes.get() + at, bytes_of(values_[i].to_spec));
-    at += bytes_of(values_[i].to_spec);
-  }
+  const auto& [packed, large, kept] = buckets_[bucket];
+  const auto on_the_way = kept.lock();
+  on_the_way->end();
+  const std::shared_ptr<const std::byte[]> bytes = on_the_way->staged;
+  const auto* at = bytes.get();
+  for (const auto* values : {&packed, &large})
+    for (const auto i : *values) {
+      if (mapped(i)) continue;
+      const auto size = bytes_of(values_[i].to_spec);
+      if (values_[i].needed) context.write(values_[i].to, bytes, at, size);
+      at += size;
+    }
 }
 
 void sum_over_ranks(std::span<std::vector<float>> arrays, Dtype exchanged, const Group& group) {
@@ -130,7 +216,7 @@ void sum_over_ranks(std::span<std::vector<float>> arrays, Dtype exchanged, const
     auto bytes = std::make_shared_for_overwrite<std::byte[]>(size);
     std::byte* to = bytes.get();
     for (const auto i : bucket) to = pack(arrays[i], exchanged, to);
-    auto sum = transport->post({exchanged, {bytes.get(), size}, bytes});
+    auto sum = transport->post({exchanged, {in_place({bytes.get(), size})}, bytes});
     end();
     before = {std::move(bucket), std::move(bytes), std::move(sum)};
   }

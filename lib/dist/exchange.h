@@ -26,32 +26,44 @@ constexpr std::size_t first_bucket = std::size_t{1} << 20, next_bucket = std::si
 /// The positions of values that are sent together: neighbours of one dtype, until they reach the bucket's size.
 std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Spec>& values);
 
+/// From so many bytes on a value is an array of its own in messages, on all ranks.
+constexpr std::size_t large_value = std::size_t{64} << 10;
+
 /// Each value becomes its sum over all ranks, of the same spec, by way of buckets. While one is read or written, ranks add the
-/// others.
+/// others. Small values are packed together. Large ones are added where they are, if the device shares its memory with the host.
 class SumOverRanks {
  public:
-  /// `beside`: in a turn of its own, beside the group's other collectives.
-  SumOverRanks(std::vector<Exchanged> values, const Group& group, bool beside);
+  struct Options {
+    bool beside = false;         ///< in a turn of its own, beside the group's other collectives
+    bool shares_memory = false;  ///< the device with the host
+  };
+  SumOverRanks(std::vector<Exchanged> values, const Group& group, const Options& options);
 
   std::size_t buckets() const { return buckets_.size(); }
-  /// A bucket's values, on the device before and after.
-  std::vector<exec::Ref> from(std::size_t bucket) const;
-  std::vector<exec::Ref> to(std::size_t bucket) const;
-  /// Reads a bucket's values and has them added. In each run of a plan each bucket begins, and ends after that.
+  /// The values that a bucket's begin and its end use on the device.
+  struct Uses {
+    std::vector<exec::Ref> reads, writes;
+  };
+  Uses of_begin(std::size_t bucket) const;
+  Uses of_end(std::size_t bucket) const;
+  /// Has a bucket's values added. In each run of a plan each bucket begins, and ends after that.
   void begin(std::size_t bucket, exec::HostContext& context);
-  /// Waits for a bucket's sums and writes them.
+  /// Waits for a bucket's sums, and writes those that are not there yet.
   void end(std::size_t bucket, exec::HostContext& context);
 
  private:
+  class OnTheWay;
   struct Bucket {
-    std::vector<std::size_t> values;
-    std::shared_ptr<std::byte[]> bytes;  ///< of the present run
-    std::shared_ptr<Posted> sum;
+    std::vector<std::size_t> packed, large;
+    std::weak_ptr<OnTheWay> on_the_way;  ///< in the present run, which keeps it
   };
+
+  /// Whether it is added where it is.
+  bool mapped(std::size_t value) const;
 
   std::vector<Exchanged> values_;
   std::shared_ptr<Transport> transport_;
-  bool beside_;
+  Options options_;
   std::vector<Bucket> buckets_;
 };
 

@@ -75,8 +75,8 @@ void copy(const ConstHostArray& from, const HostArray& to) {
   if (from.data != to.data) std::copy_n(begin, from.count * size_of(from.dtype), static_cast<std::byte*>(to.data));
 }
 
-Operation operation(Kind kind, const Group& group, Dtype dtype, std::size_t count) {
-  return {.kind = kind, .group = members_of(group), .dtype = dtype, .count = count};
+Operation operation(Kind kind, const Group& group, Dtype dtype, const Array& array) {
+  return {.kind = kind, .group = members_of(group), .dtype = dtype, .arrays = {array}};
 }
 
 void run(Operation wanted) {
@@ -147,35 +147,29 @@ void finish() { Engine::finish_running(); }
 void all_reduce(HostArray values, const Group& group) {
   require_numbers("all_reduce", values.dtype);
   if (group.size() == 1) return;
-  auto wanted = operation(Kind::all_reduce, group, values.dtype, values.count);
-  wanted.out = static_cast<std::byte*>(values.data);
-  run(std::move(wanted));
+  auto* const data = static_cast<std::byte*>(values.data);
+  run(operation(Kind::all_reduce, group, values.dtype, {values.count, data, data}));
 }
 
 void all_gather(ConstHostArray part, HostArray whole, const Group& group) {
   require_parts("all_gather", part, as_const(whole), group);
   if (group.size() == 1) return copy(part, whole);
-  auto wanted = operation(Kind::all_gather, group, part.dtype, part.count);
-  wanted.in = static_cast<const std::byte*>(part.data);
-  wanted.out = static_cast<std::byte*>(whole.data);
-  run(std::move(wanted));
+  run(operation(Kind::all_gather, group, part.dtype,
+                {part.count, static_cast<const std::byte*>(part.data), static_cast<std::byte*>(whole.data)}));
 }
 
 void reduce_scatter(ConstHostArray whole, HostArray part, const Group& group) {
   require_parts("reduce_scatter", as_const(part), whole, group);
   require_numbers("reduce_scatter", part.dtype);
   if (group.size() == 1) return copy(whole, part);
-  auto wanted = operation(Kind::reduce_scatter, group, part.dtype, part.count);
-  wanted.in = static_cast<const std::byte*>(whole.data);
-  wanted.out = static_cast<std::byte*>(part.data);
-  run(std::move(wanted));
+  run(operation(Kind::reduce_scatter, group, part.dtype,
+                {part.count, static_cast<const std::byte*>(whole.data), static_cast<std::byte*>(part.data)}));
 }
 
 void broadcast(HostArray values, int root, const Group& group) {
   require_rank("broadcast", root, group);
   if (group.size() == 1) return;
-  auto wanted = operation(Kind::broadcast, group, values.dtype, values.count);
-  wanted.out = static_cast<std::byte*>(values.data);
+  auto wanted = operation(Kind::broadcast, group, values.dtype, {values.count, nullptr, static_cast<std::byte*>(values.data)});
   wanted.peer = root;
   run(std::move(wanted));
 }
@@ -183,8 +177,7 @@ void broadcast(HostArray values, int root, const Group& group) {
 void send(ConstHostArray values, int to, const Group& group) {
   require_rank("send", to, group);
   if (to == group.rank()) throw Error("send: a rank cannot send to itself");
-  auto wanted = operation(Kind::send, group, values.dtype, values.count);
-  wanted.in = static_cast<const std::byte*>(values.data);
+  auto wanted = operation(Kind::send, group, values.dtype, {values.count, static_cast<const std::byte*>(values.data), nullptr});
   wanted.peer = to;
   run(std::move(wanted));
 }
@@ -192,8 +185,7 @@ void send(ConstHostArray values, int to, const Group& group) {
 void recv(HostArray values, int from, const Group& group) {
   require_rank("recv", from, group);
   if (from == group.rank()) throw Error("recv: a rank cannot receive from itself");
-  auto wanted = operation(Kind::recv, group, values.dtype, values.count);
-  wanted.out = static_cast<std::byte*>(values.data);
+  auto wanted = operation(Kind::recv, group, values.dtype, {values.count, nullptr, static_cast<std::byte*>(values.data)});
   wanted.peer = from;
   run(std::move(wanted));
 }

@@ -54,8 +54,7 @@ void from_owners(const std::vector<Owned>& values, const Group& group) {
     message.posted = members->engine->post({.kind = Kind::broadcast,
                                             .group = members,
                                             .dtype = Dtype::u8,
-                                            .count = message.size,
-                                            .out = message.bytes.get(),
+                                            .arrays = {{message.size, nullptr, message.bytes.get()}},
                                             .peer = message.owner,
                                             .owner = message.bytes});
   for (auto& message : messages) {

@@ -156,12 +156,26 @@ class CollectiveOp : public Op {
   /// A call that begins each bucket, and one that ends it. The backward pass comes to the last parameters first.
   void lower_sums(exec::Recorder& recorder, std::vector<Exchanged> values) const {
     if (beside_) std::reverse(values.begin(), values.end());
-    const auto sums = std::make_shared<SumOverRanks>(std::move(values), group_, beside_);
-    for (std::size_t i = 0; i < sums->buckets(); ++i)
-      recorder.host(
-          {std::string(name()), sums->from(i), {}, [sums, i](auto& context) { sums->begin(i, context); }, 0, true, beside_});
-    for (std::size_t i = 0; i < sums->buckets(); ++i)
-      recorder.host({std::string(name()), {}, sums->to(i), [sums, i](auto& context) { sums->end(i, context); }, 0, true});
+    const auto sums = std::make_shared<SumOverRanks>(
+        std::move(values), group_, SumOverRanks::Options{.beside = beside_, .shares_memory = recorder.device().unified_memory});
+    for (std::size_t i = 0; i < sums->buckets(); ++i) {
+      auto [reads, writes] = sums->of_begin(i);
+      recorder.host({.name = std::string(name()),
+                     .reads = std::move(reads),
+                     .writes = std::move(writes),
+                     .call = [sums, i](auto& context) { sums->begin(i, context); },
+                     .once = true,
+                     .early = beside_});
+    }
+    for (std::size_t i = 0; i < sums->buckets(); ++i) {
+      auto [reads, writes] = sums->of_end(i);
+      recorder.host({.name = std::string(name()),
+                     .reads = std::move(reads),
+                     .writes = std::move(writes),
+                     .call = [sums, i](auto& context) { sums->end(i, context); },
+                     .once = true,
+                     .ends_early = beside_});
+    }
   }
 
   Moves adjoint() const {

@@ -5,18 +5,28 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "clnet/dtype.h"
 
 namespace clnet::dist {
 
-/// Host memory that becomes its sum over all ranks. It stays where it is, and nobody touches it, until that is done.
+/// Elements in host memory, and where their sums over all ranks are put: the same memory, or another.
+struct Addend {
+  const std::byte* from;
+  std::byte* to;
+  std::size_t bytes;
+};
+
+/// Host memory whose sums over all ranks are wanted. It stays where it is, and nobody touches it, until that is done.
 struct Bucket {
   Dtype dtype;
-  std::span<std::byte> bytes;
-  std::shared_ptr<const void> owner = nullptr;  ///< keeps the bytes until then; null: the caller does
+  std::vector<Addend> addends;
+  std::shared_ptr<const void> owner = nullptr;  ///< keeps the memory until then; null: the caller does
   bool beside = false;                          ///< in a turn of its own, beside the group's other collectives
 };
+
+inline Addend in_place(std::span<std::byte> bytes) { return {bytes.data(), bytes.data(), bytes.size()}; }
 
 /// Something that was posted and goes on by itself.
 class Posted {

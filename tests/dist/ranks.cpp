@@ -187,9 +187,10 @@ void buckets(const Group& world) {
   for (std::size_t i = 0; i < 4; ++i)
     values.emplace_back(700'000 * i + 1, static_cast<float>(world.rank() + 1) * static_cast<float>(i));
   std::vector<std::shared_ptr<dist::Posted>> posted;
-  for (auto& bucket : values) posted.push_back(transport->post({Dtype::f32, std::as_writable_bytes(std::span(bucket))}));
+  for (auto& bucket : values)
+    posted.push_back(transport->post({Dtype::f32, {dist::in_place(std::as_writable_bytes(std::span(bucket)))}}));
   std::vector<double> last{0.5};
-  posted.push_back(transport->post({Dtype::f64, std::as_writable_bytes(std::span(last))}));
+  posted.push_back(transport->post({Dtype::f64, {dist::in_place(std::as_writable_bytes(std::span(last)))}}));
   while (!posted.back()->done()) std::this_thread::yield();
   for (const auto& bucket : posted) bucket->wait();
   const auto ranks = static_cast<float>(world.size());
@@ -198,12 +199,40 @@ void buckets(const Group& world) {
   require(last[0] == 0.5 * world.size(), "the last bucket");
 }
 
+/// A bucket of several arrays: some become their sums, others have them put elsewhere, and one is empty.
+void buckets_of_several(const Group& world) {
+  const auto transport = dist::mpi_transport(dist::members_of(world));
+  const auto ranks = static_cast<float>(world.size());
+  std::vector<std::vector<float>> from, to;
+  std::vector<dist::Addend> addends;
+  for (const std::size_t n : {3U, 2'500'000U, 0U, 70'001U, 1U}) {
+    from.emplace_back(n, static_cast<float>(world.rank() + 1));
+    to.emplace_back(from.size() % 2 == 0 ? n : 0, 0.0F);
+  }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto bytes = std::as_writable_bytes(std::span(from[i]));
+    addends.push_back(dist::in_place(bytes));
+    if (i % 2 != 0) addends.back().to = std::as_writable_bytes(std::span(to[i])).data();
+  }
+  transport->post({Dtype::f32, addends})->wait();
+  const auto all_are = [](const std::vector<float>& values, float expected, const char* what) {
+    for (const float value : values) require(value == expected, what);
+  };
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const bool moves = i % 2 != 0;
+    all_are(moves ? to[i] : from[i], ranks * (ranks + 1) / 2, "an array of a bucket");
+    if (moves) all_are(from[i], static_cast<float>(world.rank() + 1), "an array whose sum is elsewhere");
+  }
+}
+
 /// A bucket with a turn of its own, which ranks post at other moments between their other collectives.
 void buckets_beside(const Group& world) {
   const auto transport = dist::mpi_transport(dist::members_of(world));
   const auto bucket = std::make_shared<std::vector<float>>(1'500'000, static_cast<float>(world.rank() + 1));
   std::vector<float> others(200'000, 1);
-  const auto post = [&] { return transport->post({Dtype::f32, std::as_writable_bytes(std::span(*bucket)), bucket, true}); };
+  const auto post = [&] {
+    return transport->post({Dtype::f32, {dist::in_place(std::as_writable_bytes(std::span(*bucket)))}, bucket, true});
+  };
   std::shared_ptr<dist::Posted> posted;
   if (world.rank() % 2 == 0) posted = post();
   dist::all_reduce(others, world);
@@ -258,7 +287,7 @@ void measure(const Group& world, Dtype dtype) {
     dist::all_reduce(begin, world);
     const auto start = std::chrono::steady_clock::now();
     std::vector<std::shared_ptr<dist::Posted>> posted;
-    for (auto& bucket : buckets) posted.push_back(transport->post({dtype, bucket}));
+    for (auto& bucket : buckets) posted.push_back(transport->post({dtype, {dist::in_place(bucket)}}));
     for (const auto& bucket : posted) bucket->wait();
     line += " " + std::to_string(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
@@ -331,6 +360,7 @@ const std::map<std::string, std::function<void(const Group&)>> ways{
        if (world.size() > 1) points(world);
        splits(world);
        buckets(world);
+       buckets_of_several(world);
        buckets_beside(world);
        buckets_of_arrays(world);
        dist::agree({{"model", "cnn"}, {"seed", "1"}}, world);

@@ -64,6 +64,42 @@ TEST_CASE("reads of several ranges are over when one of them fails") {
   }
 }
 
+TEST_CASE("a mapping that fails says so, and leaves nothing mapped") {
+  const auto context = context_of(Device::current());
+  const auto buffer = context->memory().allocate(64, "test");
+  context->fill(*buffer, 0, 64, 0x11);
+  const std::array<ocl::Context::MappedRange, 2> ranges{{{buffer.get(), 0, 4, false}, {buffer.get(), 16, 4, true}}};
+  for (const auto& [call, nth] : {std::pair("clEnqueueMapBuffer", 2), std::pair("clWaitForEvents", 1)}) {
+    CAPTURE(call);
+    faults::arm(call, nth, CL_MAP_FAILURE);
+    const auto error = test::error_of([&] { (void)context->map(ranges); });
+    CHECK(error.has_value() == (faults::disarm() > 0));
+    if (error) CHECK_THAT(*error, Catch::Contains("mapping of 2 ranges"));
+  }
+  auto mapping = context->map(ranges);
+  faults::arm("clEnqueueUnmapMemObject", 1, CL_OUT_OF_RESOURCES);
+  CHECK_THROWS_WITH(mapping->end(), Catch::Contains("unmapping of 2 ranges"));
+  faults::disarm();
+  // What nobody waits for is only noted.
+  mapping = context->map(ranges);
+  faults::arm("clEnqueueUnmapMemObject", 1, CL_OUT_OF_RESOURCES);
+  CHECK_NOTHROW(mapping.reset());
+  faults::disarm();
+}
+
+TEST_CASE("large pages that a driver does not give an address for are done without") {
+  const auto context = context_of(Device::current());
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  context->trim();
+  faults::arm("clEnqueueMapBuffer", 1, CL_MAP_FAILURE);
+  const auto buffer = context->memory().allocate(bytes, "test");
+  faults::disarm();
+  context->fill(*buffer, bytes - 4, 4, 0x11);
+  std::array<unsigned char, 4> got{};
+  context->read(*buffer, bytes - 4, got.data(), 4);
+  CHECK(got[3] == (is_null_device() ? 0 : 0x11));
+}
+
 TEST_CASE("a gate that drivers do not make holds nothing back, and one that they do not open is an error to who waits") {
   if (is_null_device()) return;
   const Tensor x = ones({8}).detach();

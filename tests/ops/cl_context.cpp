@@ -116,6 +116,34 @@ TEST_CASE("reads and writes at an offset, and fill") {
   CHECK(ends == std::array<unsigned char, 8>{0xff, 0xff, expected[8], expected[9], 0xff, 1, 2, 3});
 }
 
+TEST_CASE("mapped ranges hold what earlier commands wrote, and later ones see what the host wrote") {
+  auto context = context_of(Device::current());
+  const BufferPtr from = context->memory().allocate(64, "test"), to = context->memory().allocate(64, "test");
+  context->fill(*from, 0, 64, 0x11);
+  context->fill(*from, 32, 32, 0x22);
+  context->fill(*to, 0, 64, 0x33);
+  const std::array<Context::MappedRange, 3> ranges{
+      {{from.get(), 8, 4, false}, {from.get(), 40, 4, false}, {to.get(), 16, 8, true}}};
+  auto mapping = context->map(ranges);
+  std::memcpy(mapping->at(2), mapping->at(0), 4);
+  std::memcpy(mapping->at(2) + 4, mapping->at(1), 4);
+  mapping->end();
+  mapping->end();
+  std::vector<unsigned char> got(64), expected(64, 0x33);
+  std::fill_n(expected.begin() + 16, 4, 0x11);
+  std::fill_n(expected.begin() + 20, 4, 0x22);
+  context->read(*to, 0, got.data(), 64);
+  CHECK(got == expected);
+  // One that nobody ends ends by itself.
+  mapping = context->map(std::span(ranges).last(1));
+  std::memset(mapping->at(0), 0x44, 8);
+  mapping.reset();
+  std::fill_n(expected.begin() + 16, 8, 0x44);
+  context->read(*to, 0, got.data(), 64);
+  CHECK(got == expected);
+  CHECK_NOTHROW(context->map({})->end());
+}
+
 TEST_CASE("an error of OpenCL names the call, the kernel and the code") {
   auto context = context_of(Device::current());
   const auto guard = context->lock();

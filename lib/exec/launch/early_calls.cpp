@@ -16,6 +16,11 @@ bool is_early(const Command& command) {
   return call && call->early;
 }
 
+bool ends_early(const Command& command) {
+  const auto* call = std::get_if<HostCall>(&command);
+  return call && call->ends_early;
+}
+
 /// Who reads a root value behind the command in question.
 struct ReadBy {
   bool early_call = false, other = false;
@@ -40,6 +45,7 @@ std::vector<bool> moved_commands(const Recording& recording) {
       serves = serves && !by.other && (by.group ? by.group == group : by.early_call);
     });
     moves[i] = is_early(commands[i]) || (serves && writes);
+    if (ends_early(commands[i])) continue;
     for_each_ref(commands[i], [&](Ref ref, bool) {
       auto& by = readers_of(ref);
       if (is_early(commands[i]))

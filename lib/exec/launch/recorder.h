@@ -24,6 +24,10 @@
 #include "lib/exec/options/config.h"
 #include "lib/graph/scope.h"
 
+namespace clnet::ocl {
+class Mapping;
+}  // namespace clnet::ocl
+
 namespace clnet::exec {
 
 using ValueId = std::int32_t;
@@ -161,6 +165,10 @@ class HostContext {
     std::size_t bytes;
   };
   virtual void read(std::span<const Range> ranges) = 0;
+  /// All of these values in the host's memory: those that it reads, and behind them those that it writes. See Context::map().
+  virtual std::unique_ptr<ocl::Mapping> map(std::span<const Ref> read, std::span<const Ref> written) = 0;
+  /// Ends when the run does, as soon as all is enqueued or where it fails: before other work uses its memory.
+  virtual void keep(std::shared_ptr<void> what) = 0;
   virtual void write(Ref ref, std::shared_ptr<const void> owner, const void* source, std::size_t bytes) = 0;
 };
 
@@ -174,6 +182,8 @@ struct HostCall {
   bool once = false;
   /// Runs as soon as what it reads is there, and behind earlier such calls.
   bool early = false;
+  /// Ends what such a call began, and reads only what that one has.
+  bool ends_early = false;
 };
 
 using Command = std::variant<Launch, HostCall>;

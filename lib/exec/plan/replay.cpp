@@ -103,6 +103,16 @@ class Plan::Run : public HostContext {
       if (bytes > 0) all.push_back({locations_[plan_.root(ref.value)].buffer.get(), byte_offset(ref), target, bytes});
     device_.read(all);
   }
+  std::unique_ptr<ocl::Mapping> map(std::span<const Ref> read, std::span<const Ref> written) override {
+    std::vector<ocl::Context::MappedRange> ranges;
+    for (const auto& refs : {read, written})
+      for (const auto& ref : refs)
+        ranges.push_back({locations_[plan_.root(ref.value)].buffer.get(), byte_offset(ref),
+                          static_cast<std::size_t>(spec(static_cast<std::size_t>(ref.value)).bytes()),
+                          ranges.size() >= read.size()});
+    return device_.map(ranges);
+  }
+  void keep(std::shared_ptr<void> what) override { kept_.push_back(std::move(what)); }
   void write(Ref ref, std::shared_ptr<const void> owner, const void* source, std::size_t bytes) override {
     if (bytes == 0) return;
     device_.write(*locations_[plan_.root(ref.value)].buffer, byte_offset(ref), source, bytes, std::move(owner));
@@ -339,6 +349,7 @@ class Plan::Run : public HostContext {
   std::size_t tail_ = ~std::size_t{0};  ///< the first command that overwrites a leaf permanently
   std::vector<std::shared_ptr<DeviceValue>> results_;
   bool called_once_ = false;
+  std::vector<std::shared_ptr<void>> kept_;  ///< the last member, which goes first
 };
 
 Plan::RunResult Plan::replay(ocl::Context& device, Arena& arena, PrepackCache& prepacks, const std::vector<Binding>& leaves,
