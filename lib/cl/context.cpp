@@ -422,11 +422,12 @@ std::unique_ptr<Mapping> Context::map(std::span<const MappedRange> ranges) {
     mapping->mapped_.reserve(ranges.size());
     cl::CommandQueue its_queue;
     cl::Event event;
-    for (const auto& [buffer, offset, bytes, written] : ranges)
+    for (const auto& range : ranges)
       its_queue = queue_->with([&](const cl::CommandQueue& queue) {
-        const auto access = written ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ;
-        auto* address = queue.enqueueMapBuffer(buffer->memory(), CL_FALSE, access, offset, bytes, nullptr, &event);
-        mapping->mapped_.push_back({buffer->memory(), address});
+        const cl_map_flags access = range.written ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ;
+        const auto& memory = range.buffer->memory();
+        auto* address = queue.enqueueMapBuffer(memory, CL_FALSE, access, range.offset, range.bytes, nullptr, &event);
+        mapping->mapped_.push_back({memory, address});
         return queue;
       });
     enqueued();

@@ -309,8 +309,8 @@ class MpiTransport : public Transport {
     if (group_->size() == 1) {
       for (const auto& [from, to, bytes] : bucket.addends)
         if (from != to) std::memcpy(to, from, bytes);
-      return std::make_shared<Done>();
     }
+    if (group_->size() == 1 || bucket.addends.empty()) return std::make_shared<Done>();
     std::vector<Array> arrays;
     for (const auto& [from, to, bytes] : bucket.addends) arrays.push_back({bytes / size_of(bucket.dtype), from, to});
     return group_->engine->post({.kind = Kind::all_reduce,

@@ -1,8 +1,10 @@
 #include "lib/dist/exchange.h"
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "clnet/error.h"
@@ -15,6 +17,9 @@
 namespace clnet::dist {
 
 namespace {
+
+/// How long an evaluation that failed waits for sums that use its memory. Ranks that failed, too, may never bring their parts.
+constexpr std::chrono::seconds longest_unwanted{10};
 
 std::size_t bytes_of(const Spec& spec) { return static_cast<std::size_t>(spec.bytes()); }
 
@@ -65,14 +70,15 @@ std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Spec>& values
 /// A bucket while ranks add it. Nothing else uses the device's memory before its sums are there.
 class SumOverRanks::OnTheWay {
  public:
+  explicit OnTheWay(Transport& transport) : transport_(transport) {}
   ~OnTheWay() {
     try {
+      if (sum && !comes()) transport_.abort("an evaluation failed, and other ranks have not brought what it adds");
       end();
     } catch (const Error& error) {
       logging::print(logging::Level::plan, "sums that nobody takes: {}", error.what());
     }
   }
-  OnTheWay() = default;
   OnTheWay(const OnTheWay&) = delete;
   OnTheWay& operator=(const OnTheWay&) = delete;
 
@@ -85,6 +91,18 @@ class SumOverRanks::OnTheWay {
   std::shared_ptr<std::byte[]> staged;
   std::shared_ptr<ocl::Mapping> mapping;
   std::shared_ptr<Posted> sum;
+
+ private:
+  bool comes() {
+    const auto until = std::chrono::steady_clock::now() + longest_unwanted;
+    while (!sum->done()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+
+  Transport& transport_;
 };
 
 SumOverRanks::SumOverRanks(std::vector<Exchanged> values, const Group& group, const Options& options)
@@ -127,7 +145,7 @@ SumOverRanks::Uses SumOverRanks::of_end(std::size_t bucket) const {
 
 void SumOverRanks::begin(std::size_t bucket, exec::HostContext& context) {
   const auto& [packed, large, known] = buckets_[bucket];
-  const auto on_the_way = std::make_shared<OnTheWay>();
+  const auto on_the_way = std::make_shared<OnTheWay>(*transport_);
   buckets_[bucket].on_the_way = on_the_way;
   context.keep(on_the_way);
   std::size_t staged_bytes = 0;
@@ -172,7 +190,7 @@ void SumOverRanks::begin(std::size_t bucket, exec::HostContext& context) {
     std::shared_ptr<std::byte[]> staged;
     std::shared_ptr<ocl::Mapping> mapping;
   };
-  const auto memory = std::make_shared<Memory>(on_the_way->staged, on_the_way->mapping);
+  const auto memory = std::make_shared<Memory>(Memory{on_the_way->staged, on_the_way->mapping});
   on_the_way->sum = transport_->post({dtype, std::move(addends), memory, options_.beside});
 }
 

@@ -75,6 +75,10 @@ void move_bytes(Moves kind, const Group& group, int root, const Exchanged& value
   }
 }
 
+/// Whether ranks add values in the device's own memory. Drivers of GPUs on the host's memory may map all of a buffer, and then
+/// write all of it back: the arena is one buffer.
+bool adds_in_place(const DeviceInfo& device) { return device.unified_memory && device.type == DeviceType::cpu; }
+
 /// all_reduce has any number of inputs, and as many outputs. The others have one. The group is part of an operation, so that no
 /// other group's plan is taken for it.
 class CollectiveOp : public Op {
@@ -157,7 +161,7 @@ class CollectiveOp : public Op {
   void lower_sums(exec::Recorder& recorder, std::vector<Exchanged> values) const {
     if (beside_) std::reverse(values.begin(), values.end());
     const auto sums = std::make_shared<SumOverRanks>(
-        std::move(values), group_, SumOverRanks::Options{.beside = beside_, .shares_memory = recorder.device().unified_memory});
+        std::move(values), group_, SumOverRanks::Options{.beside = beside_, .shares_memory = adds_in_place(recorder.device())});
     for (std::size_t i = 0; i < sums->buckets(); ++i) {
       auto [reads, writes] = sums->of_begin(i);
       recorder.host({.name = std::string(name()),

@@ -55,7 +55,7 @@ gone=$(sed -n 's/^ends at //p' "$log")
 [ -z "$gone" ] || [ $((began + took - gone)) -le $((CLNET_DIST_TIMEOUT + 2)) ] || fail "it ended $((began + took - gone)) s after the rank"
 [ "$took" -lt "$seconds" ] || fail "it did not end within $seconds s"
 case $way in
-  collectives | cold | own-mpi | tensors | training | batch-norm | overlap | resume | resume-sums | shard | shard-* | scatter | scatter-resume | devices | devices-* | shares)
+  collectives | cold | own-mpi | tensors | training | batch-norm | overlap | failed-run | resume | resume-sums | shard | shard-* | scatter | scatter-resume | devices | devices-* | shares)
     [ "$status" = 0 ] || fail "expected 0"
     lines "$ranks" '^rank [0-9]+: ok$'
     ;;
@@ -69,6 +69,7 @@ case $way in
     lines 1 "^error: $fault\$"
     lines "$others" "^error: rank 1 on [^ ]+: $fault; "
     ;;
+  failed-run-alone) grep -q "rank 0 on [^ ]*: an evaluation failed, and other ranks have not brought what it adds" "$log" || fail "no rank says why" ;;
   unlike-models) lines "$ranks" '^error: ranks disagree about parameters and buffers' ;;
   disagree) lines "$ranks" '^error: ranks disagree about data: rank 0 has "fashion-mnist", rank 1 has "mnist"$' ;;
   stop) lines "$others" '^lost: rank 1 on [^ ]+ has been silent for [0-9]+ s, last heard [^;]+; rank [0-9]+ on [^ ]+ is in collective [34], all_reduce of 1000 f32$' ;;
