@@ -186,12 +186,9 @@ void SumOverRanks::begin(std::size_t bucket, exec::HostContext& context) {
   if (addends.empty()) return;
   // The transport may keep what it adds longer than this run is.
   const auto dtype = values_[packed.empty() ? large[0] : packed[0]].from_spec.dtype;
-  struct Memory {
-    std::shared_ptr<std::byte[]> staged;
-    std::shared_ptr<ocl::Mapping> mapping;
-  };
-  const auto memory = std::make_shared<Memory>(Memory{on_the_way->staged, on_the_way->mapping});
-  on_the_way->sum = transport_->post({dtype, std::move(addends), memory, options_.beside});
+  auto memory = std::make_shared<std::pair<std::shared_ptr<std::byte[]>, std::shared_ptr<ocl::Mapping>>>(on_the_way->staged,
+                                                                                                         on_the_way->mapping);
+  on_the_way->sum = transport_->post({dtype, std::move(addends), std::move(memory), options_.beside});
 }
 
 void SumOverRanks::end(std::size_t bucket, exec::HostContext& context) {

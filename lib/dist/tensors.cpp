@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <unordered_set>
@@ -162,24 +163,21 @@ class CollectiveOp : public Op {
     if (beside_) std::reverse(values.begin(), values.end());
     const auto sums = std::make_shared<SumOverRanks>(
         std::move(values), group_, SumOverRanks::Options{.beside = beside_, .shares_memory = adds_in_place(recorder.device())});
-    for (std::size_t i = 0; i < sums->buckets(); ++i) {
-      auto [reads, writes] = sums->of_begin(i);
+    const auto record = [&](SumOverRanks::Uses uses, std::function<void(exec::HostContext&)> call, bool begins) {
       recorder.host({.name = std::string(name()),
-                     .reads = std::move(reads),
-                     .writes = std::move(writes),
-                     .call = [sums, i](auto& context) { sums->begin(i, context); },
+                     .reads = std::move(uses.reads),
+                     .writes = std::move(uses.writes),
+                     .call = std::move(call),
                      .once = true,
-                     .early = beside_});
-    }
-    for (std::size_t i = 0; i < sums->buckets(); ++i) {
-      auto [reads, writes] = sums->of_end(i);
-      recorder.host({.name = std::string(name()),
-                     .reads = std::move(reads),
-                     .writes = std::move(writes),
-                     .call = [sums, i](auto& context) { sums->end(i, context); },
-                     .once = true,
-                     .ends_early = beside_});
-    }
+                     .early = beside_ && begins,
+                     .ends_early = beside_ && !begins});
+    };
+    for (std::size_t i = 0; i < sums->buckets(); ++i)
+      record(
+          sums->of_begin(i), [sums, i](auto& context) { sums->begin(i, context); }, true);
+    for (std::size_t i = 0; i < sums->buckets(); ++i)
+      record(
+          sums->of_end(i), [sums, i](auto& context) { sums->end(i, context); }, false);
   }
 
   Moves adjoint() const {
